@@ -8,8 +8,9 @@ from torch import nn
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
+from ddlab.methods import sre2l
 from ddlab.networks import Network
-from ddlab.runs import Inputs
+from ddlab.runs import Inputs, Keep, Run
 from ddlab.training import supervised
 
 
@@ -37,6 +38,11 @@ class Material:
         return networks.initialise(
             networks.spec("convnet", width=4, **options).for_data(self.data), seed=0
         )
+
+    def recovery(self) -> Run:
+        """A recovery that has come to its end, with frames."""
+        config = sre2l.Config.teaching(iterations=15)
+        return Run(sre2l, config, self.inputs, keep=Keep(20)).advance()
 
     def module(self) -> nn.Module:
         """A network that is not ours."""

@@ -5,24 +5,23 @@ An `Exercise` with an expected answer is tried from its own table. What is judge
 rows here: right answers, and wrong ones with words of their hints.
 """
 
-import copy
 import importlib
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-import ddlab
 from ddlab.lessons import LESSONS
 from ddlab.lessons.answers import Exercise, NotYet
-from ddlab.lessons.ideal_data.toys import Config as Toy
-from ddlab.methods import dd, dm, kip, sre2l
+from tests.lessons.generators.rows import shuffled_within_classes
+from tests.lessons.rows import rows
 
+RIGHT = [(number, *row) for number, row in rows("RIGHT")]
+WRONG = [(number, *row) for number, row in rows("WRONG")]
+TRAINED = {name: (number, *row) for number, (name, row) in rows("TRAINED")}
 ALL: dict[tuple[str, str], Callable[[Any], str]] = {}
 for lesson, described in LESSONS.items():
     checks = importlib.import_module(f"ddlab.lessons.{described.folder}.checks").CHECKS
@@ -164,196 +163,6 @@ def test_any_other_mistake_is_shown_beside_the_right_value(row: tuple[str, str])
 # -- exercises that are judged by a property
 
 
-def with_random_batches(turn: Any, sign: float = 1.0, by_class: bool = True) -> Any:
-    """The page's `match` with another choice of the network, or another aim."""
-
-    def match_in(bodies: Any, real: Any, real_labels: Any, images: Any, updates: int = 50) -> Any:
-        images = images.clone().requires_grad_()
-        sgd = torch.optim.SGD([images], lr=1.0, momentum=0.5)
-        for update in range(updates):
-            distance = torch.zeros(())
-            for body in [bodies[number] for number in turn(update, len(bodies))]:
-                for label in range(10):
-                    members = real[real_labels == label] if by_class else real
-                    rows = torch.randperm(len(members))[:32]
-                    gap = body(members[rows]).mean(0) - body(images[label::10]).mean(0)
-                    distance = distance + sign * gap.square().sum()
-            (images.grad,) = torch.autograd.grad(distance, images)
-            sgd.step()
-        return images.detach()
-
-    return match_in
-
-
-def one_after_another(update: int, count: int) -> list[int]:
-    return [update % count]
-
-
-def pushed(
-    network: Any,
-    radius: float,
-    draw: Any = torch.randn,
-    only: str = "",
-    together: bool = True,
-) -> Any:
-    copied = copy.deepcopy(network).requires_grad_(False)
-    chosen = [
-        (weight, draw(weight.shape)) for name, weight in copied.named_parameters() if only in name
-    ]
-    length = torch.stack([direction.norm() for _, direction in chosen]).norm()
-    for weight, direction in chosen:
-        weight += radius * direction / (length if together else direction.norm())
-    return copied
-
-
-def moved_itself(network: Any, *_others: Any) -> Any:
-    with torch.no_grad():
-        next(network.parameters()).add_(0.1)
-    return copy.deepcopy(network)
-
-
-def shuffled_within_classes(labels: Tensor, _steps: int) -> Tensor:
-    rows = torch.arange(len(labels))
-    for label in labels.unique():
-        places = (labels == label).nonzero().flatten()
-        rows[places] = places[torch.randperm(len(places))]
-    return rows
-
-
-def normal_draw(targets: Tensor) -> Tensor:
-    factor = torch.linalg.cholesky(targets.double().T.cov())
-    draw = torch.randn(targets.shape, dtype=torch.float64)
-    return targets.double().mean(0) + draw @ factor.T
-
-
-def difference_of_copies(targets: Tensor) -> Tensor:
-    first, second = (targets[torch.randperm(len(targets))] for _ in range(2))
-    return targets.mean(0) + (first - second) / 2**0.5
-
-
-def turned(targets: Tensor) -> Tensor:
-    """The moments are kept by a rotation in whitened coordinates, and so is what pixels predict."""
-    mean = targets.double().mean(0)
-    root = torch.linalg.cholesky(targets.double().T.cov())
-    turn, _ = torch.linalg.qr(torch.randn(len(root), len(root), dtype=torch.float64))
-    white = torch.linalg.solve_triangular(root, (targets.double() - mean).T, upper=False)
-    return mean + (root @ turn @ white).T
-
-
-def shuffled(targets: Tensor) -> Tensor:
-    return targets[torch.randperm(len(targets))]
-
-
-def cut_without_gradient(*arguments: Any) -> Tensor:
-    return torch.zeros(())
-
-
-RIGHT: list[tuple[str, str, Any]] = [
-    ("05", "networks in turn", with_random_batches(one_after_another)),
-    ("10", "quiet", Toy(deviation=1.0, relabelling=1.0)),
-    ("21", "random push", lambda network, x, y, k, radius: pushed(network, radius)),
-    ("45", "statistics", difference_of_copies),
-    ("45", "statistics", normal_draw),
-    ("45", "statistics", lambda targets: normal_draw(targets).numpy()),
-    ("70", "fair shuffle", shuffled_within_classes),
-    ("70", "fair shuffle", lambda *plan: shuffled_within_classes(*plan).tolist()),
-    ("70", "fair shuffle", lambda *plan: shuffled_within_classes(*plan).float().numpy()),
-    ("90", "counterexample", (lambda place: -min(place + 3, 2 - place), -3, 2, 0.6)),  # z = -1.0
-    ("90", "counterexample", (torch.abs, -1, 1, np.float64(0.01))),
-    ("90", "counterexample", [abs, -1, torch.tensor(1), 0.25]),
-]
-WRONG: list[tuple[str, str, Any, str]] = [
-    ("05", "networks in turn", with_random_batches(lambda *_: [0]), "in turn means 0, 1, 2"),
-    ("05", "networks in turn", with_random_batches(lambda u, n: range(n)), "every network"),
-    ("05", "networks in turn", with_random_batches(one_after_another, -1.0), "move away"),
-    (
-        "05",
-        "networks in turn",
-        with_random_batches(one_after_another, by_class=False),
-        "their own classes",
-    ),
-    (
-        "05",
-        "networks in turn",
-        lambda bodies, real, labels, images, updates: images,
-        "none of the networks",
-    ),
-    ("10", "quiet", Toy(deviation=1.0, momentum=0.9, learning_rate=0.01), "Shorter steps"),
-    ("10", "quiet", Toy(deviation=1.0, relabelling=0.1), "smaller share"),
-    ("10", "quiet", Toy(deviation=0.2), "you changed deviation"),
-    ("21", "random push", lambda n, x, y, k, r: n, "moved by 0"),
-    ("21", "random push", lambda n, x, y, k, r: pushed(n, r, torch.ones), "same direction"),
-    ("21", "random push", lambda n, x, y, k, r: pushed(n, r, torch.rand), "no negative numbers"),
-    ("21", "random push", lambda n, x, y, k, r: pushed(n, 2 * r), "moved by 0.6"),
-    (
-        "21",
-        "random push",
-        lambda n, x, y, k, r: pushed(n, r, together=False),
-        "Each parameter tensor",
-    ),
-    ("21", "random push", lambda n, x, y, k, r: pushed(n, r, only="classifier"), "stayed where"),
-    ("21", "random push", moved_itself, "move a copy"),
-    ("45", "statistics", lambda targets: targets, "still belong"),
-    ("45", "statistics", shuffled, "shuffling"),
-    (
-        "45",
-        "statistics",
-        lambda targets: shuffled(targets) + 0.01 * torch.randn(targets.shape),
-        "shuffling",
-    ),
-    ("45", "statistics", torch.randn_like, "means differ"),
-    ("45", "statistics", lambda t: t.mean(0) + torch.randn_like(t), "covariances differ"),
-    ("45", "statistics", turned, "still belong"),
-    ("45", "statistics", lambda targets: targets[:5], "must have shape"),
-    ("70", "fair shuffle", lambda labels, steps: torch.arange(len(labels)), "Only 0%"),
-    ("70", "fair shuffle", lambda labels, steps: labels, "each of the"),
-    ("70", "fair shuffle", lambda labels, steps: torch.randperm(len(labels)), "Step"),
-    ("70", "fair shuffle", lambda labels, steps: torch.arange(len(labels)).roll(10), "Move more"),
-    (
-        "70",
-        "fair shuffle",
-        lambda labels, steps: torch.arange(len(labels)).view(steps, -1).flip(0).flatten(),
-        "whole batches",
-    ),
-    ("75", "halves", cut_without_gradient, "No gradient"),
-    ("90", "counterexample", (abs, -1, 1, 0), "between 0 and 1"),
-    ("90", "counterexample", (abs, -1, 1, 0.5), "not one half"),
-    ("90", "counterexample", (abs, -1, "x", 0.4), "a text"),
-    ("90", "counterexample", (abs, -1, math.nan, 0.4), "NaN"),
-    ("90", "counterexample", (lambda place: 2 * abs(place), -1, 1, 0.4), "steeper than 1"),
-    ("90", "counterexample", (lambda place: math.nan, -1, 1, 0.4), "NaN"),
-    ("90", "counterexample", (lambda x: abs(x) if abs(x) == 1 else math.nan, -1, 1, 0.4), "NaN"),
-    ("90", "counterexample", (lambda place: place, -1, 1, 0.4), "level"),
-    ("90", "counterexample", (lambda place: 0.0, -1, 1, 0.4), "within the printed"),
-    ("90", "counterexample", (lambda place: 1 / 0, -1, 1, 0.4), "ZeroDivisionError"),
-    ("20", "ahead", 0.5, "Give a Config"),
-    ("20", "ahead", (None, None, sre2l.Config.teaching(images_per_class=2)), "equal budget"),
-    ("50", "frozen", dm.Config.teaching(), "Give a Config"),
-    ("50", "frozen", kip.Config.teaching(), "you froze 0%"),
-    ("50", "frozen", kip.Config.teaching(corruption=0.69), "you froze 69%"),
-    ("50", "frozen", kip.Config.teaching(corruption=0.7, images_per_class=2), "images_per_class"),
-    ("50", "frozen", kip.Config.teaching(corruption=0.7, seed=1), "seed"),
-    ("50", "frozen", kip.Config.teaching(corruption=0.7, iterations=601), "too long"),
-    ("50", "frozen", kip.Config.teaching(corruption=0.7, kernel="conv1"), "too long"),
-    ("60", "carry", dd.Config.teaching(images_per_class=2), "images_per_class"),
-    ("60", "carry", dd.Config.teaching(epochs=6), "at most N = 5"),
-    ("60", "carry", dd.Config.teaching(starts="pretrained"), "fixed or random"),
-    ("60", "carry", dd.Config.teaching(starts="random"), "You may spend"),
-    ("60", "carry", dd.Config.teaching(initial_rate=1e30, iterations=1), "No images"),
-    ("65", "pictures", torch.zeros(3, 1, 16, 16), "must have shape"),
-    ("65", "pictures", torch.full((100, 1, 16, 16), torch.nan), "NaN"),
-    ("65", "pictures", ddlab.data.load("digits").normalised(slice(100)), "cosine"),
-    ("65", "pictures", torch.zeros(100, 1, 16, 16), "correlation"),
-    ("65", "pictures", torch.randn(100, 1, 16, 16), "correlation"),
-    ("85", "proxy", lambda images, labels: images, "Return two things"),
-    ("85", "proxy", lambda images, labels: (images, labels), "floats"),
-    ("85", "proxy", lambda images, labels: (images[:5], labels[:5]), "Each of the ten digits"),
-    ("85", "proxy", lambda images, labels: (images[:5, 0], labels[:5]), "[n, 1, height, width]"),
-    ("85", "proxy", lambda images, labels: (images[:10] / 0, torch.arange(10)), "not finite"),
-    ("85", "proxy", lambda images, labels: (["x"], labels), "as tensors"),
-]
-
-
 @pytest.mark.parametrize(("lesson", "key", "answer"), RIGHT)
 def test_an_answer_with_the_property_passes(lesson: str, key: str, answer: Any) -> None:
     for seed in range(3):
@@ -375,66 +184,6 @@ def test_draws_in_an_answer_are_the_same_at_every_try() -> None:
 
 
 # -- exercises that train
-
-
-def blurred_noise(width: int, seed: int) -> Tensor:
-    noise = torch.randn(100, 1, 16, 16, generator=torch.Generator().manual_seed(seed))
-    return F.avg_pool2d(noise, width, 1, width // 2)
-
-
-def halves_along_the_first_component(images: Tensor) -> Tensor:
-    flat = images.flatten(1)
-    centred = flat - flat.mean(0)
-    side = centred @ torch.linalg.svd(centred, full_matrices=False).Vh[0] > 0
-    return torch.stack([images[side].mean(0), images[~side].mean(0)])
-
-
-def random_halves(images: Tensor) -> Tensor:
-    order = torch.randperm(len(images))
-    return torch.stack([half.mean(0) for half in images[order].chunk(2)])
-
-
-def class_means(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    means = [images[labels == label].mean(0) for label in range(10)]
-    return torch.stack(means), torch.arange(10)
-
-
-def four_small(images: Tensor, labels: Tensor) -> tuple[Any, Any]:
-    rows = [row for label in range(10) for row in (labels == label).nonzero()[5:9, 0].tolist()]
-    return F.avg_pool2d(images[rows], 2).numpy(), labels[rows].tolist()
-
-
-TRAINED: dict[str, tuple[str, str, Any, str]] = {
-    "class means": ("85", "proxy", class_means, "varied images"),
-    "four small images": ("85", "proxy", four_small, ""),
-    "a fixed start": ("60", "carry", dd.Config.teaching(epochs=4), "met one start"),
-    "few updates": (
-        "60",
-        "carry",
-        dd.Config.teaching(starts="random", networks=8, epochs=5, iterations=25),
-        "25 updates are few",
-    ),
-    "new starts": (
-        "60",
-        "carry",
-        dd.Config.teaching(starts="random", networks=2, epochs=3, iterations=160),
-        "",
-    ),
-    "noise frozen": ("50", "frozen", kip.Config.teaching(corruption=0.7), "the class means"),
-    "zeros frozen": (
-        "50",
-        "frozen",
-        kip.Config.teaching(corruption=0.7, corrupted_by="zeros", learn_labels=True),
-        "",
-    ),
-    "one image twice": ("75", "pair", lambda images: images[:1].repeat(2, 1, 1, 1), "are equal"),
-    "random halves": ("75", "pair", random_halves, "nearly alike"),
-    "the first two": ("75", "pair", lambda images: images[:2], "untypical"),
-    "two groups": ("75", "pair", halves_along_the_first_component, ""),
-    "3 px, seed 0": ("65", "pictures", blurred_noise(3, 0), ""),
-    "3 px, seed 9": ("65", "pictures", blurred_noise(3, 9).numpy(), ""),
-    "5 px, seed 1": ("65", "pictures", blurred_noise(5, 1).tolist(), ""),
-}
 
 
 @pytest.mark.slow

@@ -23,16 +23,16 @@ pytest.importorskip("ipywidgets")  # the contract of processes is run where ther
 
 from ddlab import lessons, methods, networks
 from ddlab.core import DDLabError, describe
-from ddlab.data import ImageData, text
+from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
 from ddlab.lessons.build import NOTEBOOKS
-from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, rded, sre2l, tdd
+from ddlab.methods import sre2l
 from ddlab.networks import Network, NetworkSpec
-from ddlab.runs import Keep, Run
+from ddlab.runs import Run
 from tests.contract.material import Material
+from tests.lessons.rows import rows
 from tests.support import assert_sentence
 
 Make = Callable[..., Laboratory]
@@ -42,97 +42,16 @@ _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 
 LABS: dict[str, Callable[[Material], Arguments]] = {
-    "ArenaLab": lambda g: {},
-    "ChoiceLab": lambda g: {},
-    "WorkLab": lambda g: {},
-    "BasesLab": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "images": 8,
-        "settings": "bases=4",
-    },
-    "ResidualLab": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "config": fadrm.SMALL.replace(images_per_class=1),
-        "student": g.student,
-        "seeds": 1,
-    },
-    "CropLab": lambda g: {"data": g.data, "teacher": g.teacher, "config": rded.SMALL},
-    "DiversityLab": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "config": dwa.SMALL,
-        "student": g.student,
-        "points": 12,
-    },
-    "SigmaLab": lambda g: {"settings": "steps=3,seeds=2"},
-    "RhoLab": lambda g: {"settings": "steps=3,seeds=2"},
-    "TenLab": lambda g: {},
-    "KernelLab": lambda g: {
-        "data": g.data,
-        "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4),
-    },
-    "SentenceLab": lambda g: {
-        "questions": text.questions(count=72, length=6, dim=6),
-        "config": tdd.Config.teaching(epochs=1, iterations=3, batch_size=8),
-    },
-    "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
-    "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
-    "RecoveryLab": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "student": g.student,
-        "iterations": 4,
-    },
-    "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
-    "MemoryLab": lambda g: {"data": g.data, "config": mnemonics.SMALL},
-    "PlaneLab": lambda g: {},
-    "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
-    "TwoPoints": lambda g: {},
-    "TwoSteps": lambda g: {},
-    "OnePoint": lambda g: {},
-    "TwoGaps": lambda g: {},
-    "OneExpert": lambda g: {},
-    "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
-    "OverlapLab": lambda g: {"data": g.data, "network": g.network()},
-    "TargetLab": lambda g: {
-        "data": g.data,
-        "network": g.spec,
-        "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
-    },
-    "KernelPlane": lambda g: {},
-    "ProtocolLab": lambda g: {
-        "data": g.data,
-        "sets": [g.distilled, g.distilled],
-        "printed": (50.0, 1.0, 5),
-    },
-    "TrialCard": lambda g: {"trial": TRIALS["SGD"]},
-    "DiversityView": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "sets": {"recovered": recovered(g).result()},
-        "points": 30,
-    },
     "Live": lambda g: {
         "method": "sre2l",
         "data": g.data,
         "teacher": g.teacher,
         "config": sre2l.Config.teaching(iterations=20),
     },
-    "a film": lambda g: {"method": recovered(g)},
-    "LabelsAgainstImages": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
-        "config": g.student,
-    },
+    "a film": lambda g: {"method": g.recovery()},
+    **dict(row for _, row in rows("LABS")),
 }
 """Laboratory -> right arguments."""
-
-
-def recovered(g: Material) -> Run:
-    return Run(sre2l, sre2l.Config.teaching(iterations=15), g.inputs, keep=Keep(20)).advance()
 
 
 def declared_classes() -> dict[str, Any]:

@@ -1,0 +1,140 @@
+"""What the tests of all lessons ask of lesson 65; `tests.lessons.rows` says which."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import ddlab
+from ddlab import networks
+from ddlab.methods import ld
+from ddlab.runs import Inputs
+from tests.lessons.gains import Gain, between, mean
+from tests.lessons.rows import Recipe
+from tests.lessons.whole_method import (
+    SEED,
+    UPDATES,
+    Row,
+    Tensors,
+    data_of,
+    doubled,
+    perceptron,
+    run,
+    updated,
+)
+
+LD = ld.Config.teaching(
+    network=networks.spec("mlp", width=6),
+    images_per_class=2,
+    batch_size=9,
+    iterations=UPDATES,
+    seed=SEED,
+)
+
+
+def labelled(source: str) -> Tensors:
+    inputs = Inputs(data=data_of(), device="cpu")
+    state = doubled(ld.init(LD, inputs))
+    body = perceptron().module()
+    body.load_state_dict(state.weights)
+    source = (
+        source.replace("[:50]", "[:5]")
+        .replace("[:256]", "[:9]")
+        .replace("(len(pictures), 10), 0.1", "(len(pictures), 3), 1 / 3")
+    )
+    page = run(source, with_ones=lambda values: F.pad(values, (0, 1), value=1.0))
+    real = data_of().normalised()
+    answers = data_of().train_labels
+    return [page["learn_labels"](real, answers, state.images, lambda: body.hidden, updates=UPDATES)]
+
+
+def labelled_by_the_library() -> Tensors:
+    return [updated(ld, LD.replace(inner_batch=5), Inputs(data=data_of(), device="cpu")).labels]
+
+
+def label_gain(times: int) -> Gain:
+    network_name = "the learner's network"
+    return between(
+        "learned_labels",
+        "accuracy",
+        {"pictures": "learned labels"},
+        {"pictures": "true labels"},
+        times=times,
+        network=network_name,
+    )
+
+
+def pictured(count: int, pictures: str = "shapes", rival: str = "one real digit") -> Gain:
+    """Return what pictures with learned labels gain over ten real images of a kind."""
+    return between(
+        "learned_labels",
+        "accuracy",
+        {"pictures": pictures, "count": count},
+        {"pictures": rival, "count": 10},
+        network=LEARNER,
+    )
+
+
+LEARNER = "the learner's network"
+
+
+def blurred_noise(width: int, seed: int) -> Tensor:
+    noise = torch.randn(100, 1, 16, 16, generator=torch.Generator().manual_seed(seed))
+    return F.avg_pool2d(noise, width, 1, width // 2)
+
+
+METHODS = {
+    "LD": Row(labelled, labelled_by_the_library, ("0.01 * local", "0.02 * local"), taped=True),
+}
+
+
+LABS = {
+    "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
+    "TwoPoints": lambda g: {},
+}
+
+
+RECIPES = [
+    Recipe("Two points", (("left", 0.4), ("right", 0.4))),
+    Recipe("What can labels", (("source", "shapes"), ("pictures", 300))),
+]
+
+
+SENTENCES = [
+    (
+        "learned labels are a point ahead of the true ones during the training",
+        lambda: label_gain(1).ahead and 0.005 < label_gain(1).mean < 0.015,
+    ),
+    (
+        "and five points behind after three times as many steps",
+        lambda: label_gain(3).behind and -0.06 < label_gain(3).mean < -0.045,
+    ),
+    ("of the digits, as much as ten real digits", lambda: pictured(100).unseen),
+    (
+        "is still four points ahead of five hundred shapes (3 to 5)",
+        lambda: -0.045 < pictured(500, rival="class means").mean < -0.03,
+    ),
+    (
+        "teach a perceptron two thirds of the digits",
+        lambda: (
+            0.64
+            < mean("learned_labels", "accuracy", pictures="shapes", count=100, network=LEARNER)
+            < 0.69
+        ),
+    ),
+]
+
+
+WRONG = [
+    ("pictures", torch.zeros(3, 1, 16, 16), "must have shape"),
+    ("pictures", torch.full((100, 1, 16, 16), torch.nan), "NaN"),
+    ("pictures", ddlab.data.load("digits").normalised(slice(100)), "cosine"),
+    ("pictures", torch.zeros(100, 1, 16, 16), "correlation"),
+    ("pictures", torch.randn(100, 1, 16, 16), "correlation"),
+]
+
+
+TRAINED = {
+    "3 px, seed 0": ("pictures", blurred_noise(3, 0), ""),
+    "3 px, seed 9": ("pictures", blurred_noise(3, 9).numpy(), ""),
+    "5 px, seed 1": ("pictures", blurred_noise(5, 1).tolist(), ""),
+}

@@ -1,0 +1,16 @@
+"""What the tests of all lessons ask of lesson 95; `tests.lessons.rows` says which."""
+
+from tests.lessons.rows import Recipe
+
+LABS = {
+    "ProtocolLab": lambda g: {
+        "data": g.data,
+        "sets": [g.distilled, g.distilled],
+        "printed": (50.0, 1.0, 5),
+    },
+}
+
+
+RECIPES = [
+    Recipe("", (("width", 32), ("epochs", 101), ("width", 16), ("epochs", 125))),
+]

@@ -1,0 +1,17 @@
+"""What the tests of all lessons ask of lesson 00; `tests.lessons.rows` says which."""
+
+from tests.lessons.rows import Recipe
+
+LABS = {
+    "LabelsAgainstImages": lambda g: {
+        "data": g.data,
+        "teacher": g.teacher,
+        "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
+        "config": g.student,
+    },
+}
+
+
+RECIPES = [
+    Recipe("Images or labels", (("labels", "online"), ("images", "k-means"), ("labels", "hard"))),
+]
