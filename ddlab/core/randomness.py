@@ -4,6 +4,7 @@ Every draw in ddlab comes from `generator(seed, step, stream)`. A run resumed at
 draws exactly what the uninterrupted run drew there, whatever else was drawn in between.
 """
 
+import functools
 import zlib
 from typing import Any
 
@@ -11,15 +12,8 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import errors
-
 
 def _sequence(seed: int, step: int, stream: str) -> np.random.SeedSequence:
-    # numpy refuses a negative entropy with a sentence of its own that names no argument.
-    seed = errors.check_integer("seed", seed, 0)
-    step = errors.check_integer("step", step, 0)
-    if not isinstance(stream, str):
-        errors.fail("stream", "a string that names the purpose of the draw", stream)
     # crc32 and not `hash`, which Python salts anew in every process.
     return np.random.SeedSequence([seed, step, zlib.crc32(stream.encode(errors="surrogatepass"))])
 
@@ -92,6 +86,7 @@ class Draws(TorchDispatchMode):
         return function(*arguments, **keywords)
 
 
+@functools.cache
 def _taking_a_generator(function: Any) -> Any:
     """Return the form of an operation that takes one: `normal_` itself, of `rand` another."""
     if any(argument.name == "generator" for argument in function._schema.arguments):

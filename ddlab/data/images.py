@@ -202,7 +202,7 @@ class ImageData:
         Raises:
             DDLabError: an index outside the split.
         """
-        images = self.images(split)
+        images = self.train_images if split == "train" else self.images(split)
         device = devices.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
@@ -249,7 +249,8 @@ class ImageData:
     def of_class(self, label: int, split: Split = "train") -> Tensor:
         """Return the indices, int64, of the images of one class."""
         errors.check_integer("label", label, 0, self.classes - 1)
-        return torch.nonzero(self.labels(split) == label).flatten()
+        labels = self.train_labels if split == "train" else self.labels(split)
+        return torch.nonzero(labels == label).flatten()
 
     def orders_by_class(self, seed: int, stream: str) -> list[Tensor]:
         """Return the training images of each class in a random order, int64 indices.
@@ -258,7 +259,7 @@ class ImageData:
         """
         orders = []
         for label in range(self.classes):
-            members = self.of_class(label)
+            members = torch.nonzero(self.train_labels == label).flatten()
             orders.append(members[randomness.permutation(len(members), seed, label, stream)])
         return orders
 

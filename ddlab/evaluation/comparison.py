@@ -18,8 +18,8 @@ from ..methods.distillation import distill, from_images, train_teacher
 from ..networks import Network
 from ..runs import Inputs
 from ..runs.cache import whole
+from ..runs.inputs import as_teachers
 from ..training import supervised
-from ..training.relabelling import as_teachers
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost
 from .rows import RANDOM, Counts, Entry, check_counts, counts_of, entries_by_name, size_text
 from .students import Jobs, evaluate, prepared

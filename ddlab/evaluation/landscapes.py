@@ -25,8 +25,9 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs import Inputs, Keep, Run
+from ..runs.inputs import Teachers
 from ..training import losses, supervised
-from ..training.relabelling import Teachers, teacher_logits
+from ..training.relabelling import teacher_logits
 from ..training.trajectories import buffers_of, by_name, vector
 from .students import prepared
 

@@ -19,10 +19,10 @@ from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
 from ..runs import NOTHING, Inputs, Run, cache
 from ..runs import process as driver
+from ..runs.inputs import Teachers, as_teachers
 from ..runs.threads import limit_threads, thread_count
 from ..training import ordered, supervised
 from ..training.accuracy import accuracy, balanced_accuracy
-from ..training.relabelling import Teachers, as_teachers
 from .parallel import LostWorkers, check_jobs, run_tasks, tell_lost
 
 

@@ -24,8 +24,8 @@ from ..core.parameters import with_field
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..runs import Frame, Inputs, Keep, Run, Step
+from ..runs.inputs import Teachers, as_teachers
 from ..training import supervised
-from ..training.relabelling import Teachers, as_teachers
 from . import looks
 from .jobs import Compute, Part, Value
 from .lab import Lab

@@ -10,7 +10,7 @@ import torch
 from ..distilled import DistilledSet, Representations
 from ..evaluation.students import student_accuracy
 from ..methods import representation_selection
-from ..methods.shared import recovery
+from ..methods.shared import descent
 from ..methods.shared.labelling import labelled_set
 from ..runs import NOTHING, Inputs, Run, Step
 from ..training import supervised
@@ -67,8 +67,8 @@ def _real_images(distilled: DistilledSet, inputs: Inputs) -> DistilledSet:
     """Draw as many random real images of each class, with the same kinds of labels."""
     data = inputs.data
     counts = torch.bincount(distilled.labels, minlength=data.classes)
-    recovery.check_images_per_class(data, int(counts.max()))
-    indices = recovery.real_image_indices(data, int(counts.max()), seed=0)
+    descent.check_images_per_class(data, int(counts.max()))
+    indices = descent.real_image_indices(data, int(counts.max()), seed=0)
     rows = torch.cat([indices[:count, label] for label, count in enumerate(counts.tolist())])
     images = data.normalised(rows, device=inputs.device)
     return labelled_set(

@@ -44,7 +44,7 @@ from ..networks import NetworkSpec
 from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from .shared import descent, recovery
+from .shared import descent
 from .shared.ordered_set import (
     OrderedSet,
     class_numbers,
@@ -282,9 +282,7 @@ def init(config: Config, inputs: Inputs) -> State:
             errors.fail(name, f"below {data.classes}, the number of classes", getattr(config, name))
     count = len(class_numbers(config, data.classes))
     learned = {
-        "images": recovery.noise_images(
-            data, count, seed=config.seed, batch=0, device=inputs.device
-        )
+        "images": descent.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
     }
     # What Adam moves is the softplus's argument, so a rate can shrink but never turn negative.
     learned["raw_rates"] = raw_rates(

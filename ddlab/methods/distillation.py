@@ -17,10 +17,10 @@ from ..networks import Network
 from ..runs import NOTHING, Inputs, Run
 from ..runs import process as driver
 from ..runs.checkpoint import remove
+from ..runs.inputs import Teachers, as_teachers
 from ..runs.process import needs_teacher
 from ..training import supervised
 from ..training.accuracy import accuracy
-from ..training.relabelling import Teachers, as_teachers
 from ..unlabelled import self_supervised
 from .shared.labelling import labelled_set
 
@@ -168,7 +168,8 @@ def distill(
             name,
             [field.name for field in dataclasses.fields(config)],
         )
-    config = dataclasses.replace(config, **options)
+    if options:
+        config = dataclasses.replace(config, **options)
     teacher_checkpoint = None
     if not teachers and needs_teacher(module):
         teacher_checkpoint = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"

@@ -165,14 +165,17 @@ def class_distances(
     Returns:
         Distances [classes given], differentiable with respect to the synthetic images.
     """
-    classes = inputs.data.classes
+    data = inputs.data
+    classes = data.classes
+    rows = [matching.real_rows(config, inputs, label, step=step) for label in images_by_class]
+    real_images = data.normalised(torch.cat(rows), device=inputs.device)
+    real_by_class = real_images.split([len(members) for members in rows])
     real_views = []
     synthetic_views = []
-    for label, synthetic_images in images_by_class.items():
+    for (label, synthetic_images), real in zip(images_by_class.items(), real_by_class, strict=True):
         # Both sides get the same view; otherwise the distance would measure the augmentation.
         view = partial(matching.augmented, config, step=step, label=label, classes=classes)
-        real_images = matching.real_batch(config, inputs, label, step=step)
-        real_views.append(view(real_images.to(synthetic_images.dtype), learned=False))
+        real_views.append(view(real.to(synthetic_images.dtype), learned=False))
         synthetic_views.append(view(synthetic_images, learned=True))
 
     with torch.no_grad():  # the real side is a constant of the objective

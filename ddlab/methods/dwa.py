@@ -58,7 +58,7 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs import Inputs, Look, Number
 from . import sre2l
-from .shared import recovery
+from .shared import descent, recovery
 
 NAME = "directed_weight_adjustment"
 ALIASES = ("dwa",)
@@ -217,7 +217,7 @@ def init(config: Config, inputs: Inputs) -> State:
     data = inputs.data
     teacher = inputs.teacher
     recovery.require_batch_norm_teacher(NAME, teacher)
-    recovery.check_images_per_class(data, config.images_per_class)
+    descent.check_images_per_class(data, config.images_per_class)
     return State(**vars(sre2l.init(config, inputs)), **_adjustment(config, inputs, batch=0))
 
 

@@ -58,7 +58,7 @@ from ..core import NonFiniteError, errors, optimisers, parameter, with_default
 from ..distilled import DistilledSet
 from ..runs import Inputs, Look, cache
 from . import rded, sre2l
-from .shared import recovery
+from .shared import descent, recovery
 
 NAME = "data_residual_matching"
 ALIASES = ("fadrm",)
@@ -229,7 +229,7 @@ def init(config: Config, inputs: Inputs) -> State:
             has, a small size that is not below the images' or that a teacher cannot take.
     """
     data = inputs.data
-    recovery.check_images_per_class(data, config.images_per_class)
+    descent.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
         errors.fail(

@@ -31,7 +31,7 @@ from ..core import DDLabError, Parameters, errors, parameter, randomness
 from ..distilled import DistilledSet
 from ..runs import Inputs, Look, Number
 from ..runs.process import check_finite
-from .shared import descent, recovery
+from .shared import descent
 
 NAME = "selection"
 ALIASES = ()
@@ -197,7 +197,7 @@ def init(config: Config, inputs: Inputs) -> State:
             features are asked for.
     """
     data = inputs.data
-    recovery.check_images_per_class(data, config.images_per_class)
+    descent.check_images_per_class(data, config.images_per_class)
     if config.space == "features" and not inputs.teachers:
         raise DDLabError("teacher must be given to a selection by features; given none.")
     return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64))

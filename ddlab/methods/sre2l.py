@@ -147,7 +147,7 @@ def init(config: Config, inputs: Inputs) -> State:
     teacher = inputs.teacher
     recovery.require_batch_norm_teacher(NAME, teacher)
     if config.initialisation == "real":
-        recovery.check_images_per_class(data, config.images_per_class)
+        descent.check_images_per_class(data, config.images_per_class)
     # A shift by the whole width would give the image back.
     if config.roll_pixels >= min(data.image_size):
         errors.fail(

@@ -128,7 +128,7 @@ def _check_images(
         )
         errors.fail("images", allowed, images)
     # All weights have one dtype and one device (`check_weights`), so the first one speaks for them.
-    weight = next(value for value in weights.values() if value.is_floating_point())
+    weight = next(filter(Tensor.is_floating_point, weights.values()))
     if images.dtype != weight.dtype:
         errors.fail(
             "images", f"of the weights' dtype, {str(weight.dtype).removeprefix('torch.')}", images

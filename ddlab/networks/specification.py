@@ -213,7 +213,8 @@ class Network:
             self.spec, errors.check_instance("weights", self.weights, dict, "a dict of tensors")
         )
         for name, value in self.weights.items():
-            errors.check_tensor(f"weights[{name!r}]", value, finite=False)
+            if not errors.is_dense(value):
+                errors.check_tensor(f"weights[{name!r}]", value, finite=False)
         errors.check_instance("provenance", self.provenance, dict, "a dict of JSON types")
         if self.class_names is not None:
             names = errors.check_names("class_names", self.class_names)
@@ -253,6 +254,8 @@ class Network:
     def to(self, device: torch.device | str) -> Self:
         """Return the same network on a device: "auto", "cpu" or "cuda"."""
         device = devices.checked_device(device)
+        if {value.device for value in self.weights.values()} == {device}:
+            return self
         return replace(
             self,
             weights={name: devices.moved(value, device) for name, value in self.weights.items()},
@@ -396,9 +399,9 @@ def skeleton(described: NetworkSpec) -> nn.Module:
 
     Running a network swaps tensors in and out of the module, so threads must not share one.
     """
-    _check_complete(described)
     cache: dict[NetworkSpec, nn.Module] = _cache.__dict__.setdefault("skeletons", {})
-    if described not in cache:
+    if not isinstance(described, NetworkSpec) or described not in cache:
+        _check_complete(described)
         with torch.device("meta"), randomness.Draws(randomness.generator(0)):
             module = _build(described)
         # A factory's is on the CPU.

@@ -29,9 +29,9 @@ from ..methods import ld
 from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
 from ..runs import NOTHING, Inputs, Run, Step
+from ..runs.inputs import Teachers, as_teachers
 from ..runs.process import needs_teacher
 from ..training import supervised
-from ..training.relabelling import Teachers, as_teachers
 from .printed_rows import plain, published
 
 _PRESETS = {

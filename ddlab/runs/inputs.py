@@ -23,6 +23,22 @@ from ..networks import Network
 SAME_NORMALISATION = 0.1
 
 
+Teachers = Network | Sequence[Network]
+
+
+def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[Network, ...]:
+    """Return one network or a sequence of networks as a tuple; None makes an empty one."""
+    if teachers is None:
+        return ()
+    if isinstance(teachers, Network):
+        return (teachers,)
+    if not isinstance(teachers, (tuple, list)) or not all(
+        isinstance(teacher, Network) for teacher in teachers
+    ):
+        errors.fail(argument, "a Network or a sequence of Networks", teachers)
+    return tuple(teachers)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inputs:
     """Everything that a run is given and never changes.

@@ -13,21 +13,7 @@ from torch import Tensor
 from .. import networks
 from ..core import DDLabError, errors
 from ..networks import Network
-
-Teachers = Network | Sequence[Network]
-
-
-def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[Network, ...]:
-    """Return one network or a sequence of networks as a tuple; None makes an empty one."""
-    if teachers is None:
-        return ()
-    if isinstance(teachers, Network):
-        return (teachers,)
-    if not isinstance(teachers, (tuple, list)) or not all(
-        isinstance(teacher, Network) for teacher in teachers
-    ):
-        errors.fail(argument, "a Network or a sequence of Networks", teachers)
-    return tuple(teachers)
+from ..runs.inputs import Teachers, as_teachers
 
 
 def teacher_logits(teachers: Teachers, images: Tensor, *, batch_parts: int | None = None) -> Tensor:

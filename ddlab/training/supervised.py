@@ -34,8 +34,9 @@ from ..data.siamese_views import ALL, UPRIGHT, operations, siamese_view
 from ..distilled import DistilledSet, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
 from ..runs import Inputs, Look, Number
+from ..runs.inputs import Teachers, as_teachers
 from . import losses
-from .relabelling import Teachers, as_teachers, teacher_logits
+from .relabelling import teacher_logits
 from .trained import State, initial_state, train_step, trained_network
 
 NAME = "training"

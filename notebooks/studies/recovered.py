@@ -13,7 +13,7 @@ from table import save
 import ddlab
 from ddlab import data as datasets
 from ddlab.methods import selection, sre2l
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.training import supervised
 
 SEEDS = range(10)
@@ -42,7 +42,7 @@ def main() -> None:
     recipe, trained = (supervised.Config.quick(data, role) for role in ("student", "teacher"))
     for seed in SEEDS:
         teacher = ddlab.train_teacher(data, trained.replace(seed=seed), **options)
-        (chosen,) = recovery.real_image_indices(data, 1, seed=seed)
+        (chosen,) = descent.real_image_indices(data, 1, seed=seed)
         images, labels = data.normalised(chosen), data.train_labels[chosen]
         sets = {"real": ddlab.from_images(images, labels, data, teacher)}
         typical = selection.Config.teaching(kind="k_means", seed=seed)

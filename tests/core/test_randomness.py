@@ -2,16 +2,14 @@
 
 import random
 import threading
-from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlab.core import randomness
-from tests.support import global_randomness, refuses
+from tests.support import global_randomness
 
 POSITION = {"seed": st.integers(0, 2**80), "step": st.integers(0, 2**40), "stream": st.text()}
 
@@ -73,26 +71,6 @@ def test_neighbouring_positions_are_not_correlated() -> None:
         assert float(correlations.abs().max()) < 0.25
         firsts = torch.tensor([draws(*place(name, n), count=1)[0] for n in range(2000)])
         assert abs(float(firsts.mean()) - 0.5) < 0.03 and abs(float(firsts.var()) - 1 / 12) < 0.01
-
-
-@pytest.mark.parametrize(
-    "make", [randomness.generator, randomness.numpy_generator, randomness.derived_seed]
-)
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ((-1,), "seed"),
-        ((1.5,), "seed"),
-        (("a",), "seed"),
-        ((True,), "seed"),
-        ((0, -1), "step"),
-        ((0, None), "step"),
-        ((0, 0, 3), "stream"),
-    ],
-)
-def test_bad_input(make: Any, arguments: tuple[Any, ...], word: str) -> None:
-    with refuses(word):
-        make(*arguments)
 
 
 def all_draws() -> list[torch.Tensor]:

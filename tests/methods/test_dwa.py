@@ -14,7 +14,7 @@ from ddlab import networks
 from ddlab.core import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, sre2l
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs, process
 from tests.methods.test_recovery import in_double, plain_module
@@ -32,7 +32,7 @@ def settings(**changes: Any) -> dwa.Config:
 
 
 def real_batch(config: dwa.Config, data: ImageData, batch: int) -> tuple[Tensor, Tensor]:
-    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
+    indices = descent.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
     return data.normalised(indices).double(), data.train_labels[indices]
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent, recovery
 from ddlab.networks import Network, convnet
 from tests.support import assert_unchanged, refuses, snapshot
 
@@ -232,7 +232,7 @@ def test_matched_call_with_other_weights_keeps_the_teachers_targets(
 def test_gaps_are_small_on_the_data_the_teacher_saw(teacher: Network, grey: ImageData) -> None:
     real = recovery.matched_call(teacher, grey.normalised())
     noise = recovery.matched_call(
-        teacher, recovery.noise_images(grey, 36, seed=0, batch=0, device="cpu")
+        teacher, descent.noise_images(grey, 36, seed=0, batch=0, device="cpu")
     )
     assert (
         real.mean_gaps.sum() < noise.mean_gaps.sum()
@@ -286,27 +286,27 @@ def test_clamping_to_valid_pixels(colour: ImageData) -> None:
 
 
 def test_noise_images(colour: ImageData) -> None:
-    many = recovery.noise_images(colour, 500, seed=0, batch=0, device="cpu")
+    many = descent.noise_images(colour, 500, seed=0, batch=0, device="cpu")
     assert many.shape == (500, 3, 8, 8) and many.dtype == torch.float32
     assert abs(float(many.mean())) < 0.02 and abs(float(many.std()) - 1) < 0.02
-    first = recovery.noise_images(colour, 2, seed=0, batch=0, device="cpu")
-    second = recovery.noise_images(colour, 2, seed=0, batch=1, device="cpu")
+    first = descent.noise_images(colour, 2, seed=0, batch=0, device="cpu")
+    second = descent.noise_images(colour, 2, seed=0, batch=1, device="cpu")
     assert not torch.equal(first, second)
 
 
 def test_real_image_indices(grey: ImageData) -> None:
-    ten = recovery.real_image_indices(grey, 10, seed=3)
+    ten = descent.real_image_indices(grey, 10, seed=3)
     assert ten.shape == (10, 3) and torch.equal(
         grey.train_labels[ten], torch.arange(3).expand(10, 3)
     )
     assert all(len(set(column.tolist())) == 10 for column in ten.T)
-    assert torch.equal(recovery.real_image_indices(grey, 5, seed=3), ten[:5])
-    assert not torch.equal(recovery.real_image_indices(grey, 10, seed=4), ten)
-    assert recovery.real_image_indices(grey, 12, seed=3).sort(
+    assert torch.equal(descent.real_image_indices(grey, 5, seed=3), ten[:5])
+    assert not torch.equal(descent.real_image_indices(grey, 10, seed=4), ten)
+    assert descent.real_image_indices(grey, 12, seed=3).sort(
         0
     ).values.flatten().unique().tolist() == list(range(36))
     with refuses("images_per_class", "at most 12", "13"):
-        recovery.real_image_indices(grey, 13, seed=3)
+        descent.real_image_indices(grey, 13, seed=3)
 
 
 @pytest.mark.parametrize("norm", ["instance", "group", "none"])

@@ -15,7 +15,7 @@ from ddlab import networks
 from ddlab.core import randomness
 from ddlab.data import ImageData
 from ddlab.methods import selection
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs, process
 from tests.support import refuses, run_to_end
@@ -248,7 +248,7 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
     chosen = run_to_end(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
     monkeypatch.undo()
     assert labels_drawn == [0, 1, 2]
-    indices = recovery.real_image_indices(grey, 4, seed=5).T
+    indices = descent.real_image_indices(grey, 4, seed=5).T
     assert chosen.provenance["indices"] == indices.tolist()
     assert torch.equal(chosen.images, grey.normalised(indices.flatten()))
 

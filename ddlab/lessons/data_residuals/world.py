@@ -17,7 +17,7 @@ from ...data import ImageData
 from ...data.images import normalise
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import fadrm, selection
-from ...methods.shared import recovery
+from ...methods.shared import descent
 from ...networks import Network
 from ...runs import Frame, Inputs, Keep, Run
 from ...training import supervised
@@ -156,7 +156,7 @@ class World(MethodWorld):
 
     def check(self, settings: Settings) -> None:
         """Raise if there are fewer images of a class than students would get."""
-        recovery.check_images_per_class(self.data, settings.images_per_class)
+        descent.check_images_per_class(self.data, settings.images_per_class)
 
     def run(self, settings: Settings) -> Run:
         """Return the run that is watched: of one image per class."""

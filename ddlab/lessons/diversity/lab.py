@@ -21,7 +21,7 @@ from ...figures import alt_text, encode_grid, finish_figure, sets_on_map
 from ...figures.theme import neutral
 from ...figures.tried import tried_settings
 from ...methods import dwa, selection
-from ...methods.shared import recovery
+from ...methods.shared import descent
 from . import students
 from .coverage import Map, map_extent
 from .world import (
@@ -297,7 +297,7 @@ DiversityLab = Lab(
         "lambda_mean": {weight: f"{weight:g}" for weight in WEIGHTS},
         "adjustment_radius": {radius: f"{radius:g}" for radius in RADII},
     },
-    check=lambda world, settings: recovery.check_images_per_class(
+    check=lambda world, settings: descent.check_images_per_class(
         world.data, settings.images_per_class
     ),
     unused=lambda world, settings: (

@@ -11,7 +11,7 @@ from ...core import randomness
 from ...evaluation import evaluate
 from ...methods import sre2l
 from ...methods.distillation import distill, from_images
-from ...methods.shared import recovery
+from ...methods.shared import descent
 from ...methods.shared.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
 from ..answers import Exercise, NotYet
@@ -127,7 +127,7 @@ def check_ahead(answer: Any) -> str:
     gains = []
     moved = 0.0
     for seed in range(_PAIRS):
-        rows = recovery.real_image_indices(data, 1, seed=seed)[0]
+        rows = descent.real_image_indices(data, 1, seed=seed)[0]
         real = from_images(data.normalised(rows), data.train_labels[rows], data, teacher)
         distilled = distill("sre2l", data, teacher, mine.replace(seed=seed), **options)
         moved += float((distilled.images - real.images).abs().mean())

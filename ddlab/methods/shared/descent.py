@@ -11,12 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import optimisers
+from ...core import DDLabError, optimisers, randomness
 from ...core.optimisers import SGDState
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...runs import Inputs, Look, Number
-from . import recovery
 from .labelling import labelled_set
 
 
@@ -35,10 +34,40 @@ def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
     """
     data = inputs.data
     if config.initialisation == "real":
-        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
+        rows = real_image_indices(data, config.images_per_class, seed=config.seed)
         return data.normalised(rows.flatten(), device=inputs.device)
     count = config.images_per_class * data.classes
-    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+    return noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+
+
+def noise_images(data: ImageData, count: int, *, seed: int, batch: int, device: Any) -> Tensor:
+    """`count` images of N(0, 1) values in normalised units."""
+    shape = (count, data.channels, *data.image_size)
+    return torch.randn(shape, generator=randomness.generator(seed, batch, "noise images")).to(
+        device
+    )
+
+
+def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> Tensor:
+    """Draw so many different training images for each class, int64 [images_per_class, classes].
+
+    The draw for a class does not depend on `images_per_class`: ten images per class begin with the
+    five that five would give.
+    """
+    check_images_per_class(data, images_per_class)
+    orders = data.orders_by_class(seed, "real images")
+    return torch.stack([order[:images_per_class] for order in orders], dim=1)
+
+
+def check_images_per_class(data: ImageData, images_per_class: int) -> None:
+    """Raise if some class has fewer training images than that."""
+    counts = torch.bincount(data.train_labels, minlength=data.classes)
+    if images_per_class > int(counts.min()):
+        smallest = data.class_names[int(counts.argmin())]
+        raise DDLabError(
+            f"images_per_class must be at most {int(counts.min())}, the images of class "
+            f"{smallest!r}; given {images_per_class}."
+        )
 
 
 def classes_in_turn(count: int, data: ImageData) -> Tensor:

@@ -112,7 +112,8 @@ class Siamese(Parameters):
     def rules(self) -> None:
         """Raise unless the strategy names operations."""
         super().rules()
-        operations(self.strategy)
+        if self.strategy:
+            operations(self.strategy)
 
 
 def channel_distance(real: Tensor, learned: Tensor) -> Tensor:
@@ -217,23 +218,28 @@ def of_class(images: Tensor, label: int, classes: int) -> Tensor:
     return images[label::classes]
 
 
-def real_batch(
+def real_rows(
     config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None
 ) -> Tensor:
-    """Draw random real images of one class, [count, c, h, w], none twice.
+    """Draw random training images of one class, int64 indices [count], none twice.
 
     Where the class has fewer it gives all.
 
     Args:
         count: default `config.batch_size`.
     """
-    data = inputs.data
-    members = data.of_class(label)
+    members = inputs.data.of_class(label)
     # A stream for each class, so that a class's draw does not depend on how many there are.
     order = randomness.permutation(len(members), config.seed, step, f"real images of {label}")
-    return data.normalised(
-        members[order[: config.batch_size if count is None else count]], device=inputs.device
-    )
+    return members[order[: config.batch_size if count is None else count]]
+
+
+def real_batch(
+    config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None
+) -> Tensor:
+    """Return the images of `real_rows`, [count, c, h, w], normalised."""
+    rows = real_rows(config, inputs, label, step=step, count=count)
+    return inputs.data.normalised(rows, device=inputs.device)
 
 
 def augmented(

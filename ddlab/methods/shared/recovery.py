@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ... import networks
-from ...core import DDLabError, errors, optimisers, randomness
-from ...data import ImageData
+from ...core import errors, optimisers, randomness
 from ...data.augmentation import random_rectangle
 from ...networks import Network, Outputs
 from ...runs import Inputs
+from . import descent
 
 CROPPED_FROM_PIXELS = 64
 SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses
@@ -315,25 +315,6 @@ def clamp_to_valid(images: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return torch.minimum(torch.maximum(images, low), high)
 
 
-def noise_images(data: ImageData, count: int, *, seed: int, batch: int, device: Any) -> Tensor:
-    """`count` images of N(0, 1) values in normalised units."""
-    shape = (count, data.channels, *data.image_size)
-    return torch.randn(shape, generator=randomness.generator(seed, batch, "noise images")).to(
-        device
-    )
-
-
-def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> Tensor:
-    """Draw so many different training images for each class, int64 [images_per_class, classes].
-
-    The draw for a class does not depend on `images_per_class`: ten images per class begin with the
-    five that five would give.
-    """
-    check_images_per_class(data, images_per_class)
-    orders = data.orders_by_class(seed, "real images")
-    return torch.stack([order[:images_per_class] for order in orders], dim=1)
-
-
 def next_batch(
     state: Any, batch: int, finished: Tensor, *, count: int, first: Callable[[int], Tensor]
 ) -> Any:
@@ -351,17 +332,6 @@ def next_batch(
         return state
     images = first(batch + 1)
     return replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
-
-
-def check_images_per_class(data: ImageData, images_per_class: int) -> None:
-    """Raise if some class has fewer training images than that."""
-    counts = torch.bincount(data.train_labels, minlength=data.classes)
-    if images_per_class > int(counts.min()):
-        smallest = data.class_names[int(counts.argmin())]
-        raise DDLabError(
-            f"images_per_class must be at most {int(counts.min())}, the images of class "
-            f"{smallest!r}; given {images_per_class}."
-        )
 
 
 def require_batch_norm_teacher(name: str, teacher: Network) -> None:
@@ -475,13 +445,17 @@ def first_images(config: Any, inputs: Inputs, batch: int) -> Tensor:
     """Return what a batch begins with: noise, or a real image of each class."""
     data = inputs.data
     if config.initialisation == "noise":
-        return noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
+        return descent.noise_images(
+            data, data.classes, seed=config.seed, batch=batch, device=inputs.device
+        )
     return real_images(config, inputs, batch)
 
 
 def real_images(config: Any, inputs: Inputs, batch: int) -> Tensor:
     """Return the training images of a batch, one of each class, [classes, channels, h, w]."""
-    indices = real_image_indices(inputs.data, config.images_per_class, seed=config.seed)[batch]
+    indices = descent.real_image_indices(inputs.data, config.images_per_class, seed=config.seed)[
+        batch
+    ]
     return inputs.data.normalised(indices, device=inputs.device)
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ddlab import networks, records
 from ddlab.methods import fadrm, rded
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between
@@ -18,9 +18,7 @@ COLOUR = {"size": 16, "channels": 3}
 
 
 def patches() -> Tensor:
-    return data_of(**COLOUR).normalised(
-        recovery.real_image_indices(data_of(**COLOUR), 1, seed=3)[0]
-    )
+    return data_of(**COLOUR).normalised(descent.real_image_indices(data_of(**COLOUR), 1, seed=3)[0])
 
 
 def any_size_teacher() -> Network:

@@ -10,7 +10,7 @@ from ddlab import records
 from ddlab.methods import (
     dwa,
 )
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, mean
 from tests.lessons.rows import Recipe
@@ -29,7 +29,7 @@ from tests.lessons.whole_method import (
 
 def adjust(source: str) -> Tensors:
     data = data_of()
-    rows = recovery.real_image_indices(data, 2, seed=0)
+    rows = descent.real_image_indices(data, 2, seed=0)
     recover = run(source_of("21", "recovery"))["recover"]
     page = run(source, recover=recover)
     arguments = [data.normalised(batch) for batch in rows], torch.arange(data.classes)

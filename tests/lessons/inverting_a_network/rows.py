@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.core.randomness import generator
 from ddlab.methods import sre2l
-from ddlab.methods.shared import recovery
+from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from ddlab.training import losses, supervised
@@ -82,7 +82,7 @@ RECOVERIES = (
 def recover(source: str) -> Tensors:
     data = data_of()
     teacher = teacher_of(trained=True)
-    noise = recovery.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
+    noise = descent.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
     learn = run(source)["recover"]
     arguments = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
     return [learn(*arguments, iterations=UPDATES, weight=0.02)]
