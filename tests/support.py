@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ddlab.core import DDLabError
 from ddlab.data import ImageData
+from ddlab.networks import Network
 from ddlab.runs import NOTHING, Inputs, Run
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
@@ -24,6 +25,31 @@ SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
 def run_to_end(process: Any, config: Any, inputs: Inputs, state: Any = None, **options: Any) -> Any:
     """Return the result of a run that nobody looks at; options are those of `Run.to_end`."""
     return Run(process, config, inputs, keep=NOTHING, state=state).to_end(**options)
+
+
+def normal_floats(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers in float32."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def normal_doubles(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers in float64."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def doubled(value: Any) -> Any:
+    """The same with float64 tensors, in dicts, dataclasses and networks."""
+    if isinstance(value, Tensor):
+        return value.double() if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {name: doubled(item) for name, item in value.items()}
+    if isinstance(value, Network):
+        return dataclasses.replace(value, weights=doubled(value.weights))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(
+            value, **{f.name: doubled(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        )
+    return value
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -18,9 +18,9 @@ from .boundary import (
     tensor,
     within,
 )
-from .devices import moved
+from .devices import to_device
 from .errors import DDLabError, NonFiniteError, fail
-from .parameters import Parameters, describe, narrowed, parameter, with_default
+from .parameters import Parameters, describe, narrow, parameter, with_default
 from .progress import progress_bar
 from .public import listing, needs_lab
 from .published import Published
@@ -43,8 +43,7 @@ __all__ = [
     "exact_float32",
     "fail",
     "listing",
-    "moved",
-    "narrowed",
+    "narrow",
     "needs_lab",
     "of_kind",
     "optimisers",
@@ -54,6 +53,7 @@ __all__ = [
     "randomness",
     "storage",
     "tensor",
+    "to_device",
     "with_default",
     "within",
 ]

@@ -32,7 +32,7 @@ def checked_device(device: torch.device | str) -> torch.device:
     return resolved
 
 
-def moved(value: Tensor, device: torch.device | str) -> Tensor:
+def to_device(value: Tensor, device: torch.device | str) -> Tensor:
     """Return a tensor on a device, from pinned memory if it is a GPU.
 
     The copy then runs beside the computation, and nobody waits for it.
@@ -66,8 +66,8 @@ def rows_on(
     )
     # Too large for the card: only the rows of this step travel.
     if whole is None:
-        return moved(value[rows], device)
-    return whole[moved(rows, device) if isinstance(rows, Tensor) else rows]
+        return to_device(value[rows], device)
+    return whole[to_device(rows, device) if isinstance(rows, Tensor) else rows]
 
 
 def _whole(value: Tensor, device: torch.device | str) -> Tensor | None:

@@ -90,13 +90,13 @@ class Parameters:
         if arguments:
             errors.fail(f"the arguments of {_owner(cls)}", "given by name", arguments[0])
         # The misspelt name is refused before any value is looked at: it is the likelier mistake.
-        cls._known(values)
+        cls._check_known(values)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
         # "dm.Config.learning_rate" says where to look; "learning_rate" alone could be one of six.
         owner = _owner(type(self))
-        for name, description in _described(type(self)).items():
+        for name, description in _describe(type(self)).items():
             object.__setattr__(
                 self, name, description.check(f"{owner}.{name}", getattr(self, name))
             )
@@ -115,9 +115,9 @@ class Parameters:
 
         Only these are checked, and the rules across fields: the others were checked before.
         """
-        self._known(changes)
+        self._check_known(changes)
         # `dataclasses.replace` would run every check again, and a press replaces fields many times.
-        values = {name: getattr(self, name) for name in _described(type(self))}
+        values = {name: getattr(self, name) for name in _describe(type(self))}
         return self._of_checked(values | changes, changes)
 
     def part(self, config: type[errors.Kind]) -> errors.Kind:
@@ -144,7 +144,7 @@ class Parameters:
         fields.update(values)
         for name in unchecked:
             argument = f"{_owner(cls)}.{name}"
-            fields[name] = _described(cls)[name].check(argument, values[name])
+            fields[name] = _describe(cls)[name].check(argument, values[name])
         # Rules compare fields with each other, so one changed field can break a rule about an
         # unchanged one.
         config.rules()
@@ -180,7 +180,7 @@ class Parameters:
             name, equals, _ = text[position:].partition("=")
             if not equals:
                 errors.fail("text", "name=value pairs joined by commas", text)
-            cls._known({name: None})
+            cls._check_known({name: None})
             try:
                 value, position = decoder.raw_decode(text, position + len(name) + 1)
             # Not JSON, a number of thousands of digits, or nested too deeply.
@@ -195,7 +195,7 @@ class Parameters:
         return cls(**values)
 
     @classmethod
-    def _known(cls, names: typing.Iterable[str]) -> None:
+    def _check_known(cls, names: typing.Iterable[str]) -> None:
         # `dataclasses.fields` builds a new tuple each time; this is the dict that it reads.
         allowed = cls.__dataclass_fields__
         for name in names:
@@ -212,7 +212,7 @@ def with_default(config: type[Parameters], name: str, default: Any, *, source: s
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
-def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
+def narrow(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
     """Return a subclass of `config` whose fields take only these choices.
 
     An explorer offers the classes of one dataset so.
@@ -231,7 +231,7 @@ def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
         fields.append(
             (name, hint, dataclasses.field(default=default, metadata={"parameter": restricted}))
         )
-    return _extended(config, fields)
+    return _extend(config, fields)
 
 
 def with_field(config: type[Parameters], **fields: tuple[Any, Any]) -> Any:
@@ -239,10 +239,10 @@ def with_field(config: type[Parameters], **fields: tuple[Any, Any]) -> Any:
 
     Its name stays that of `config`.
     """
-    return _extended(config, [(name, hint, field) for name, (hint, field) in fields.items()])
+    return _extend(config, [(name, hint, field) for name, (hint, field) in fields.items()])
 
 
-def _extended(config: type[Parameters], fields: list[tuple[str, Any, Any]]) -> Any:
+def _extend(config: type[Parameters], fields: list[tuple[str, Any, Any]]) -> Any:
     # Errors, `repr` and the keys of remembered results use these names; a narrowed config counts as
     # the config that it narrows.
     namespace = {
@@ -260,11 +260,11 @@ def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
     owner = config if isinstance(config, type) else type(config)
     if not dataclasses.is_dataclass(owner):
         errors.fail("config", "a config or its class", config)
-    return dict(_described(owner))
+    return dict(_describe(owner))
 
 
 @functools.cache  # reading type hints takes longer than all the checks of a config
-def _described(owner: type) -> dict[str, Parameter]:
+def _describe(owner: type) -> dict[str, Parameter]:
     hints = typing.get_type_hints(owner)  # each base in the words of its own module
     described = {}
     for field in dataclasses.fields(owner):
@@ -286,8 +286,8 @@ def _described(owner: type) -> dict[str, Parameter]:
 def _described_otherwise(settings: type, config: type) -> tuple[str, ...]:
     """Return the fields of `config` that may take other values there than in `settings`."""
     names = []
-    for name, description in _described(config).items():
-        ours = _described(settings)[name]
+    for name, description in _describe(config).items():
+        ours = _describe(settings)[name]
         if (ours.type, ours.optional, ours.range, ours.open_low, ours.choices) != (
             description.type,
             description.optional,

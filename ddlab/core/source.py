@@ -166,7 +166,7 @@ class _Reader:
     def _many(self, values: Iterable[Any], name: str) -> list[bytes]:
         return [self.read(value, name) for value in values]
 
-    def _named(self, pairs: Iterable[tuple[str, Any]]) -> list[bytes]:
+    def _by_name(self, pairs: Iterable[tuple[str, Any]]) -> list[bytes]:
         """Return the digests of named values, in the order of their names."""
         digests = []
         for name, value in sorted(pairs, key=lambda pair: pair[0]):
@@ -225,15 +225,15 @@ class _Reader:
         parts = [
             function.__qualname__.encode(),
             self._instructions(code),
-            *self._named(closure),
+            *self._by_name(closure),
             b"defaults",
-            *self._named(named_defaults),
+            *self._by_name(named_defaults),
             b"attributes",
-            *self._named(vars(function).items()),
+            *self._by_name(vars(function).items()),
         ]
         # What a wrapper from a library names in its own globals belongs to the library.
         if is_written_by_user:
-            parts += [b"globals", *self._named(_reached(code, function.__globals__))]
+            parts += [b"globals", *self._by_name(_reach(code, function.__globals__))]
         return _digest("function", *parts)
 
     def _instructions(self, code: CodeType) -> bytes:
@@ -273,7 +273,7 @@ class _Reader:
             if (is_function or not is_special) and not is_slot and name != "_abc_impl":
                 members.append((name, member))
         bases = self._many(kind.__bases__, kind.__name__)
-        return _digest("class", kind.__qualname__, *bases, *self._named(members))
+        return _digest("class", kind.__qualname__, *bases, *self._by_name(members))
 
     # -- values
 
@@ -330,7 +330,7 @@ class _Reader:
             }
         if not attributes and len(parts) == 1 and not _is_users(type(value).__module__):
             return self._opaque(value, name)
-        return _digest("object", *parts, *self._named(attributes.items()))
+        return _digest("object", *parts, *self._by_name(attributes.items()))
 
     def _opaque(self, value: Any, name: str) -> bytes:
         """Return the digest of an installed package's object without attributes.
@@ -370,7 +370,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
                 yield slot, getattr(value, slot)
 
 
-def _reached(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _reach(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the globals that code reads, and of a user's modules what it reads of them."""
     global_names, attribute_names, imported = _names(code)
     # `helpers.loss` reads a global and an attribute; which module owns which attribute is not in

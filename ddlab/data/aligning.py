@@ -32,15 +32,15 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
         )
     return ImageData(
         name=f"{data.name} as {like.name}",
-        train_images=_converted(data.train_images, like),
+        train_images=_convert(data.train_images, like),
         train_labels=data.train_labels,
-        test_images=_converted(data.test_images, like),
+        test_images=_convert(data.test_images, like),
         test_labels=data.test_labels,
         class_names=data.class_names,
     )
 
 
-def _converted(images: Tensor, like: ImageData) -> Tensor:
+def _convert(images: Tensor, like: ImageData) -> Tensor:
     """Return uint8 images [n, c, h, w] with the channels and the size of `like`."""
     parts = []
     # As float32 at once, CIFAR-10 would take 737 MB.

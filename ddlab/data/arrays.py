@@ -104,7 +104,7 @@ def from_arrays(
         labels_by_split.append(_labels("test_labels", test_labels, len(test)))
     pictures.check_filled("images", share, reading)
     # Both splits are numbered by the training labels, so a class means the same in each.
-    names, numbers = _numbered(labels_by_split, class_names)
+    names, numbers = _number_labels(labels_by_split, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
         parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
@@ -339,7 +339,7 @@ def _text(argument: str, label: bytes) -> str:
         errors.fail(argument, "names in UTF-8", label)
 
 
-def _numbered(
+def _number_labels(
     labels_by_split: list[np.ndarray], class_names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
     """Return the names of the classes, and each split's labels as int64 positions among them."""

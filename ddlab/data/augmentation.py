@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import Parameters, errors, moved, parameter, randomness
+from ..core import Parameters, errors, parameter, randomness, to_device
 
 
 class View(NamedTuple):
@@ -98,7 +98,7 @@ class Views(Parameters):
             mixup_alpha=self.mixup_alpha,
             cutmix_alpha=self.cutmix_alpha,
             crop_area=self.crop_area,
-            black=moved((-mean / std)[None, :, None, None], images.device),
+            black=to_device((-mean / std)[None, :, None, None], images.device),
             seed=self.seed,
             step=step,
         )
@@ -138,7 +138,7 @@ def augment(
     count = len(images)
     # A stream of its own: switching this on leaves the draws of crop and flip as they were.
     if crop_area < 1 and count:
-        images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
+        images = _resize(images, crop_area, randomness.generator(seed, step, "random part"))
     draw = randomness.generator(seed, step, "augment")
     if crop_pixels:
         images = _crop(
@@ -148,7 +148,7 @@ def augment(
             black,
         )
     if flip:
-        flipped = moved(torch.rand(count, generator=draw) < 0.5, images.device)
+        flipped = to_device(torch.rand(count, generator=draw) < 0.5, images.device)
         # `where` and no indexing: the shape stays fixed, and a GPU need not wait to learn how many
         # were flipped.
         images = torch.where(flipped[:, None, None, None], images.flip(3), images)
@@ -160,10 +160,10 @@ def augment(
         share = float(
             randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha)
         )
-        partner = moved(torch.randperm(count, generator=draw), images.device)
+        partner = to_device(torch.randperm(count, generator=draw), images.device)
         images = share * images + (1 - share) * images[partner]
     elif cutmix_alpha:
-        partner = moved(torch.randperm(count, generator=draw), images.device)
+        partner = to_device(torch.randperm(count, generator=draw), images.device)
         height, width = images.shape[2:]
         box = cutmix_box(
             height, width, cutmix_alpha, randomness.numpy_generator(seed, step, "cutmix")
@@ -221,7 +221,7 @@ def random_rectangle(
     return 0, 0, height, width
 
 
-def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
+def _resize(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
     """Return a random part of each image, scaled back bilinearly; [n, c, h, w] in and out.
 
     Corners are not aligned.
@@ -247,7 +247,7 @@ def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor
     # `pad` fills with 0, which is the mean colour here; shifting by black first makes the border
     # black.
     padded = F.pad(images - black, [pixels] * 4) + black
-    offsets = moved(offsets, images.device)
+    offsets = to_device(offsets, images.device)
     rows = offsets[0][:, None] + torch.arange(height, device=images.device)
     columns = offsets[1][:, None] + torch.arange(width, device=images.device)
     # Every image has its own offset, so rows and columns are gathered in one call instead of a

@@ -113,7 +113,7 @@ def load(
             files += part[name]
     # All heads before any pixel: size, colour and memory are known in a second, also of a large
     # tree.
-    heads = [_opened(file, functools.partial(_head, most_pixels)) for file in files]
+    heads = [_use_image(file, functools.partial(_head, most_pixels)) for file in files]
     if channels is None:
         channels = 1 if all(grey for _, grey, _ in heads) else 3
     errors.check_choice("channels", channels, (1, 3))
@@ -128,9 +128,9 @@ def load(
         )
     reading = Reading(channels=channels, size=size, fit=fit, background=background, range=range)
     if cache == "memory":
-        pixels = _decoded(files, reading, functools.partial(np.empty, dtype=np.uint8))
+        pixels = _decode(files, reading, functools.partial(np.empty, dtype=np.uint8))
     else:
-        pixels = _mapped(root.resolve(), files, reading, channels * width * height)
+        pixels = _map_to_file(root.resolve(), files, reading, channels * width * height)
     if moving := sum(animated for _, _, animated in heads):
         warnings.warn(
             f"In {str(root)!r} {moving} animations: the first frame of each was taken.",
@@ -171,7 +171,7 @@ def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
     return size, picture.mode in pictures.GREY, getattr(picture, "is_animated", False)
 
 
-def _decoded(
+def _decode(
     files: list[str], reading: Reading, allocate: Callable[[tuple[int, ...]], np.ndarray]
 ) -> np.ndarray:
     """Return the pixels of all files, uint8 [n, channels, height, width].
@@ -183,7 +183,7 @@ def _decoded(
         DDLabError: images of several sizes, or pixels whose black and white are a guess.
     """
     decode = functools.partial(pictures.pixels, reading=reading)
-    first, _ = _opened(files[0], decode)
+    first, _ = _use_image(files[0], decode)
     height, width, channels = first.shape
     images = allocate((len(files), channels, height, width))
     highest = 0.0
@@ -191,7 +191,7 @@ def _decoded(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for start in range(0, len(files), _AT_ONCE):
             some_files = files[start : start + _AT_ONCE]
-            decoded = pool.map(lambda file: _opened(file, decode), some_files)
+            decoded = pool.map(lambda file: _use_image(file, decode), some_files)
             for place, (image, share) in enumerate(decoded, start):
                 # After decoding, because cameras turn pictures and `size` may have made them equal.
                 if image.shape != first.shape:
@@ -209,8 +209,8 @@ def _decoded(
     return images
 
 
-def _mapped(root: Path, files: list[str], reading: Reading, bytes_each: int) -> np.ndarray:
-    """Return the pixels as `_decoded`, in a file beside the tree, made where it is missing.
+def _map_to_file(root: Path, files: list[str], reading: Reading, bytes_each: int) -> np.ndarray:
+    """Return the pixels as `_decode`, in a file beside the tree, made where it is missing.
 
     What is written into them stays in memory.
     """
@@ -228,7 +228,7 @@ def _mapped(root: Path, files: list[str], reading: Reading, bytes_each: int) -> 
             if needed > free:
                 # A mapped file on a full disk would end the process without a word.
                 raise OSError(f"it needs {needed / 1e9:.1f} GB, and {free / 1e9:.1f} are free")
-            _decoded(files, reading, functools.partial(_new_file, running))
+            _decode(files, reading, functools.partial(_new_file, running))
             # Whole or not at all, whatever interrupts it.
             os.replace(running, target)
         return np.load(target, mmap_mode="c")
@@ -330,7 +330,7 @@ def _text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _opened(file: str, use: Any) -> Any:
+def _use_image(file: str, use: Any) -> Any:
     """Return what `use` makes of an image.
 
     Every way in which a file can be broken becomes our error.

@@ -210,7 +210,7 @@ class ImageData:
         if self._is_resident(device):
             mean, std = self._constants(device)[:2]
             return normalise(devices.rows_on(self, split, images, indices, device), mean, std)
-        return normalise(devices.moved(images[indices], device), self.mean, self.std)
+        return normalise(devices.to_device(images[indices], device), self.mean, self.std)
 
     def to_uint8(self, normalised: Tensor) -> Tensor:
         """Turn normalised values back into bytes, clamped to 0 to 255."""

@@ -91,7 +91,7 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
         # A 12-bit scan in a 16-bit file reaches 4,095 at most: scaled by 65,535 it would be almost
         # black.
         share = float(values.max()) / _LEAST[65535]
-        picture = Image.fromarray(_scaled(values, reading.range or (0, 65535)))
+        picture = Image.fromarray(_scale(values, reading.range or (0, 65535)))
     elif picture.mode in _ALPHA or "transparency" in picture.info:
         picture = picture.convert("RGBA")
         # Composed and not just stripped: under full transparency a file may hold any colour.
@@ -109,7 +109,7 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
         )
         if reading.range is not None:
             picture = Image.fromarray(
-                _scaled(
+                _scale(
                     np.asarray(picture.convert("L" if picture.mode == "L" else "RGB")),
                     reading.range,
                 )
@@ -128,7 +128,7 @@ def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
     return np.asarray(picture).reshape(picture.height, picture.width, reading.channels), share
 
 
-def _scaled(values: np.ndarray, black_and_white: tuple[float, float]) -> np.ndarray:
+def _scale(values: np.ndarray, black_and_white: tuple[float, float]) -> np.ndarray:
     """Values from black to white as bytes.
 
     Raises:
@@ -174,7 +174,7 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
     span = f"{array.dtype} values from {low:.9g} to {high:.9g}"
     if reading.range is not None:
         try:
-            return _scaled(array, reading.range), 1.0
+            return _scale(array, reading.range), 1.0
         except ValueError as problem:
             raise DDLabError(
                 f"{argument} must lie within range; given {span}, but "
@@ -189,7 +189,7 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
         return array.astype(np.uint8), high / _LEAST[255]
     # A signed type may hold anything, but 16 unsigned bits are what cameras and PNG mean by them.
     if array.dtype == np.uint16:
-        return _scaled(array, (0, 65535)), high / _LEAST[65535]
+        return _scale(array, (0, 65535)), high / _LEAST[65535]
     allowed = "floats in [0, 1] or bytes 0 to 255, or range=(low, high) be given"
     raise DDLabError(f"{argument} must hold {allowed}; given {span}.")
 

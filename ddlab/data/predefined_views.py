@@ -56,10 +56,10 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
         return torch.stack(
             [
                 images,
-                *(_cropped(images, box) for box in crop_boxes(height, width, share=crop_share)),
+                *(_crop(images, box) for box in crop_boxes(height, width, share=crop_share)),
             ]
         )
-    return _moved(images[None], permutations(kind, height, width))
+    return _move(images[None], permutations(kind, height, width))
 
 
 def permutations(kind: Permutation, height: int, width: int) -> Tensor:
@@ -97,14 +97,14 @@ def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[i
     return [(top, left, rows, columns) for top, left in corners]
 
 
-def _cropped(images: Tensor, box: tuple[int, int, int, int]) -> Tensor:
+def _crop(images: Tensor, box: tuple[int, int, int, int]) -> Tensor:
     """Return one part of all images, scaled back to their size: [n, c, h, w] in and out."""
     top, left, rows, columns = box
     part = images[:, :, top : top + rows, left : left + columns]
     return F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False)
 
 
-def _moved(views: Tensor, places: Tensor) -> Tensor:
+def _move(views: Tensor, places: Tensor) -> Tensor:
     """Take pixel t of view a from position places[a, t].
 
     views [1 or a, n, c, h, w], places [a, h w] -> [a, n, c, h, w].

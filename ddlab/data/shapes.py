@@ -217,20 +217,20 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
     x, y = side[None, None, :], -side[None, :, None]  # y points up; pixel centres lie in (-1, 1)
 
     light = draw.between(0.1, 0.4)
-    picture = _textured(draw, x, y, light, 0.1)
+    picture = _add_texture(draw, x, y, light, 0.1)
     for _ in range(CLUTTER):
-        u, v = _turned(draw, x - draw.between(-1, 1), y - draw.between(-1, 1))
+        u, v = _turn(draw, x - draw.between(-1, 1), y - draw.between(-1, 1))
         piece = _box(u, v, draw.between(0.03, 0.15), draw.between(0.03, 0.15))
         _paint(picture, piece, size, draw.colour(draw.between(0.1, 0.8)))
 
     # Lighter than the ground, but only on the whole: textures and light overlap, so brightness
     # alone does not find the shape.
-    surface = _textured(draw, x, y, light + draw.between(0.25, 0.5), 0.22)
+    surface = _add_texture(draw, x, y, light + draw.between(0.25, 0.5), 0.22)
     centre_x = draw.between(-0.25, 0.25)
     centre_y = draw.between(-0.25, 0.25)
     radius = draw.between(0.45, 0.8)
     # Half a radian: turned further, a square and a corner would be told by nothing.
-    u, v = _turned(draw, x - centre_x, y - centre_y, largest_angle=0.5)
+    u, v = _turn(draw, x - centre_x, y - centre_y, largest_angle=0.5)
     # Wider by what it is flatter by, so the area stays.
     stretch = draw.between(0.85, 1.18)
     _paint(picture, outline(u * stretch / radius, v / stretch / radius) * radius, size, surface)
@@ -250,19 +250,17 @@ def _scene(draw: _Numbers, outline: Callable[[Array, Array], Array], size: int) 
     return picture.clip(0, 1, out=picture)
 
 
-def _turned(
-    draw: _Numbers, x: Array, y: Array, largest_angle: float = np.pi
-) -> tuple[Array, Array]:
+def _turn(draw: _Numbers, x: Array, y: Array, largest_angle: float = np.pi) -> tuple[Array, Array]:
     cosine, sine = draw.direction(largest_angle)
     return cosine * x + sine * y, cosine * y - sine * x
 
 
-def _textured(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float) -> Array:
+def _add_texture(draw: _Numbers, x: Array, y: Array, light: Array, strongest: float) -> Array:
     """Return stripes or checks between two colours, [n, 3, pixels].
 
     Both have about one lightness, on a slope between them.
     """
-    u, v = _turned(draw, x, y)
+    u, v = _turn(draw, x, y)
     frequency = draw.between(3, 14)
     # Both patterns are computed and one is chosen: the number of draws must not depend on a draw.
     checks = draw.between(0, 1) < 0.5

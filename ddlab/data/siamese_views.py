@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, moved, randomness
+from ..core import errors, randomness, to_device
 
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 """The operations that a strategy can name, in the published order."""
@@ -120,7 +120,7 @@ def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
     It lies around this pixel; half of an even side lies before it.
     """
     height, width = images.shape[2:]
-    rows, columns = _rounded(height / 2), _rounded(width / 2)
+    rows, columns = _round(height / 2), _round(width / 2)
     down = (
         torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
     )
@@ -142,16 +142,16 @@ def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """
     down, right = _along(images, "rows", rows), _along(images, "columns", columns)
     zero = torch.zeros_like(down)
-    return _sampled(images, right, zero, zero, down)
+    return _sample(images, right, zero, zero, down)
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     """Turn counter-clockwise around the centre, bilinearly, 0 outside."""
     angle = _along(images, "degrees", degrees).deg2rad()
-    return _sampled(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
+    return _sample(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
 
 
-def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+def _sample(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
     """Sample (a x + b y, c x + d y) for each pixel (x, y) right of and below the centre.
 
     a, b, c, d: [1 or n, 1, 1, 1].
@@ -179,22 +179,22 @@ def _draw_operation(name: str, images: Tensor, count: int, draw: torch.Generator
 
     def uniform(low: float, high: float) -> Tensor:
         values = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
-        return moved(values.to(images.dtype), images.device)
+        return to_device(values.to(images.dtype), images.device)
 
     def whole(low: int, high: int) -> Tensor:
-        return moved(torch.randint(low, high + 1, (count,), generator=draw), images.device)
+        return to_device(torch.randint(low, high + 1, (count,), generator=draw), images.device)
 
     height, width = images.shape[2:]
     if name == "color":
         images = saturation(brightness(images, uniform(-0.5, 0.5)), uniform(0, 2))
         return contrast(images, uniform(0.5, 1.5))
     if name == "crop":
-        down, right = _rounded(height / 8), _rounded(width / 8)
+        down, right = _round(height / 8), _round(width / 8)
         return crop(images, whole(-down, down), whole(-right, right))
     if name == "cutout":
         # The authors' draw: the end itself is possible for an even side of the box alone.
-        last_row = height - _rounded(height / 2) % 2
-        last_column = width - _rounded(width / 2) % 2
+        last_row = height - _round(height / 2) % 2
+        last_column = width - _round(width / 2) % 2
         return cutout(images, whole(0, last_row), whole(0, last_column))
     if name == "flip":
         return flip(images, whole(0, 1) == 1)
@@ -203,7 +203,7 @@ def _draw_operation(name: str, images: Tensor, count: int, draw: torch.Generator
     return rotate(images, uniform(-15, 15))
 
 
-def _rounded(pixels: float) -> int:
+def _round(pixels: float) -> int:
     return int(pixels + 0.5)  # half up, where round() takes the even neighbour
 
 

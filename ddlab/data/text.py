@@ -247,7 +247,7 @@ def _text_data(
     vectors = (
         embeddings(train, vocabulary, dim)
         if word_vectors is None
-        else _looked_up(vocabulary, word_vectors)
+        else _look_up(vocabulary, word_vectors)
     )
     low, high = float(vectors.min()), float(vectors.max())
     if low == high:
@@ -314,7 +314,7 @@ def embeddings(
     return vectors
 
 
-def _looked_up(vocabulary: Sequence[str], word_vectors: dict[str, np.ndarray]) -> np.ndarray:
+def _look_up(vocabulary: Sequence[str], word_vectors: dict[str, np.ndarray]) -> np.ndarray:
     # The mean of the words in use: a word without a vector then lies where it says least.
     middle: Any = np.mean(
         [word_vectors[word] for word in vocabulary if word in word_vectors]

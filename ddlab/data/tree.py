@@ -57,7 +57,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
                 "given as both train= and test=, or as train='.' where its folders are the classes",
                 (train, test),
             )
-        return _named(root, "train", train), _named(root, "test", test)
+        return _folder_named(root, "train", train), _folder_named(root, "test", test)
     folders = _directories(root)
     trains = _splits_named(TRAINS, folders)
     tests = _splits_named(TESTS, folders)
@@ -76,7 +76,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
                 [place.name for place in places],
             )
     if trains and tests:
-        return _unwrapped(trains[0]), _unwrapped(tests[0])
+        return _unwrap(trains[0]), _unwrap(tests[0])
     if trains or tests:
         _refuse(
             root,
@@ -86,9 +86,7 @@ def split_folders(root: Path, train: str | None, test: str | None) -> tuple[Path
     inner = {}
     for place in folders:
         if _is_split(place):
-            inner[place.name] = {
-                folder.name.casefold() for folder in _directories(_unwrapped(place))
-            }
+            inner[place.name] = {folder.name.casefold() for folder in _directories(_unwrap(place))}
     # Two folders with two inner names in common look like splits under other names ("day1/cat",
     # "day2/cat").
     for first, second in itertools.combinations(inner, 2):
@@ -238,11 +236,11 @@ def _has_images(place: Path) -> bool:
 
 def _is_split(place: Path) -> bool:
     """Return whether a folder holds folders and no image of its own."""
-    inner = _unwrapped(place)
+    inner = _unwrap(place)
     return not _has_images(place) and not _has_images(inner) and bool(_directories(inner))
 
 
-def _unwrapped(place: Path) -> Path:
+def _unwrap(place: Path) -> Path:
     """Return a folder, or the only one in it if that has its name, as archives unpack."""
     inner = _directories(place)
     return (
@@ -250,7 +248,7 @@ def _unwrapped(place: Path) -> Path:
     )
 
 
-def _named(root: Path, argument: str, name: str) -> Path:
+def _folder_named(root: Path, argument: str, name: str) -> Path:
     place = root / name
     if not place.is_dir():
         names = [folder.name for folder in _directories(root)]
@@ -258,7 +256,7 @@ def _named(root: Path, argument: str, name: str) -> Path:
             f"{argument} must be one of the folders in {str(root)!r} ({', '.join(names)}); "
             f"given {name!r}."
         )
-    return _unwrapped(place)
+    return _unwrap(place)
 
 
 def _refuse(root: Path, requirement: str, problem: object) -> NoReturn:

@@ -93,7 +93,7 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     mean = tensors.get("image_mean")
     if mean is not None:
         errors.check_tensor("image_mean", mean, shape=list(bases.shape[1:]), dtype=torch.float32)
-    return factorisation.decoded(coefficients, bases, scale=scale, mean=mean)
+    return factorisation.decode(coefficients, bases, scale=scale, mean=mean)
 
 
 def _generated(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:

@@ -57,7 +57,7 @@ def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = No
     return products if mean is None else products + mean
 
 
-def fitted(points: Tensor, bases: Tensor) -> Tensor:
+def fit_factors(points: Tensor, bases: Tensor) -> Tensor:
     """Return the coefficients that reconstruct points best from any bases. [m, *shape] and [k,
     *shape] -> [m, k]. No gradient.
 
@@ -112,7 +112,7 @@ def upsampled(images: Tensor, *, scale: int) -> Tensor:
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def decoded(
+def decode(
     coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None
 ) -> Tensor:
     """Return the images X_s = D(C^x B^x, s).

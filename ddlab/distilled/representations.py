@@ -57,9 +57,9 @@ class Representations:
     @property
     def values(self) -> Tensor:
         """The representations of all views, float32 [A + 1, m, d], the images' own first."""
-        return storage.kept_while_unchanged(self, "values", self._decoded, *self.tensors.values())
+        return storage.kept_while_unchanged(self, "values", self._decode, *self.tensors.values())
 
-    def _decoded(self) -> Tensor:
+    def _decode(self) -> Tensor:
         if self.plain:
             values = self.tensors["representations"]
             # Expanded, not copied: all views share one memory, and nobody writes into it.

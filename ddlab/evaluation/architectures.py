@@ -13,7 +13,7 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..training import supervised
-from .students import Evaluation, evaluations, prepared
+from .students import Evaluation, evaluations, prepare_students
 from .tables import Tabled, markdown
 
 
@@ -100,7 +100,7 @@ def across(
         "device": device,
     }
     jobs_by_title = {
-        spec.title: prepared(distilled, data, network=spec, **shared) for spec in specs
+        spec.title: prepare_students(distilled, data, network=spec, **shared) for spec in specs
     }
     finished = evaluations(jobs_by_title, jobs, errors.check_boolean("progress", progress))
     return Architectures(

@@ -22,7 +22,7 @@ from ..runs.inputs import as_teachers
 from ..training import supervised
 from .parallel import LostWorkers, check_jobs, is_here, run_tasks, tell_lost
 from .rows import RANDOM, Counts, Entry, check_counts, counts_of, entries_by_name, size_text
-from .students import Jobs, evaluate, prepared
+from .students import Jobs, evaluate, prepare_students
 from .tables import Tabled, markdown
 
 
@@ -183,7 +183,7 @@ def compare(
     for name, entry in entries.items():
         entry.check(name, inputs, labels)
         if entry.distilled is not None and (teacher is not None or not needs_teacher):
-            prepared(entry.distilled, data, teacher=teacher, seeds=seeds, **options)
+            prepare_students(entry.distilled, data, teacher=teacher, seeds=seeds, **options)
     networks = [getattr(config, "network", None)]
     for entry in entries.values():
         networks.append(getattr(entry.settings, "network", None))
@@ -192,7 +192,7 @@ def compare(
         teacher = whole(train_teacher(data, device=device, progress=progress))
         # Given sets could not be checked against a teacher that was not there yet.
         for distilled in given_sets:
-            prepared(distilled, data, teacher=teacher, seeds=seeds, **options)
+            prepare_students(distilled, data, teacher=teacher, seeds=seeds, **options)
     options["teacher"] = teacher
     results, failures = _run_seeds(entries, data, seeds, options, jobs, progress)
     rows = []

@@ -129,11 +129,11 @@ def fit(
             the map needs; or t-SNE or UMAP without the package that computes it.
     """
     config = Config() if config is None else config
-    points = _joined(groups)
+    points = _join(groups)
     _check_enough(config, len(points))
     sizes = [len(group) for group in groups.values()]
     positions, kept_variance, place = cache.remember(
-        lambda: _fitted(config, _array(points), announce), "embedding", config, points
+        lambda: _fit(config, _array(points), announce), "embedding", config, points
     )
     parts = dict(zip(groups, torch.from_numpy(positions).split(sizes), strict=True))
     return Embedding(config, parts, kept_variance, points.shape[1], place)
@@ -187,7 +187,7 @@ def density(
     return Density(*(torch.from_numpy(part.astype(np.float32)) for part in (x, y, rank)))
 
 
-def _joined(groups: Mapping[str, Tensor]) -> Tensor:
+def _join(groups: Mapping[str, Tensor]) -> Tensor:
     if not isinstance(groups, Mapping) or not groups:
         errors.fail("groups", "a mapping of name to features that is not empty", groups)
     width = None
@@ -219,9 +219,7 @@ def _array(points: Tensor) -> np.ndarray:
     return points.detach().cpu().float().numpy()
 
 
-def _fitted(
-    config: Config, points: np.ndarray, announce: Any
-) -> tuple[np.ndarray, float | None, Any]:
+def _fit(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray, float | None, Any]:
     """Fit a map; return positions [n, 2], the variance that PCA kept, and a function for new
     points.
     """

@@ -127,7 +127,7 @@ def class_accuracies(
     return tuple(accuracies)
 
 
-def _moved(bar: Any, steps_before: int, run: Run) -> None:
+def _move_bar(bar: Any, steps_before: int, run: Run) -> None:
     bar.update(steps_before + run.step - bar.n)
 
 
@@ -173,7 +173,7 @@ def class_incremental(
         for number, seed in enumerate(seeds):
             seed_config = config.replace(seed=seed)
             run = Run(mnemonics, seed_config, inputs)
-            run.advance(watch=functools.partial(_moved, bar, number * total))
+            run.advance(watch=functools.partial(_move_bar, bar, number * total))
             models = zip(class_ends(config, data.classes), run.state().models, strict=True)
             matrices[seed] = tuple(
                 class_accuracies(seed_config, inputs, weights, classes_met)

@@ -2,7 +2,7 @@ r"""Loss landscapes: a loss over a plane of weights, or of images, and paths see
 
     plane = plane_through(start, goal, other)                       # each [P]
     x, y = plane.axes(torch.stack([*expert, *student]))             # ends that hold the paths
-    losses = plane.measured(terms, x, y)                            # [terms, rows, columns]
+    losses = plane.measure(terms, x, y)                            # [terms, rows, columns]
     plane.places(path), plane.share(path)                           # [n, 2], and how much it holds
 
 $$f(a, b) = L(\theta + a \, \delta + b \, \eta)$$                   (Li et al. 2018, arXiv 1712.09913, equation 1)
@@ -29,7 +29,7 @@ from ..runs.inputs import Teachers
 from ..training import losses, supervised
 from ..training.relabelling import teacher_logits
 from ..training.trajectories import buffers_of, by_name, vector
-from .students import prepared
+from .students import prepare_students
 
 CELLS = 25
 # Width of a plot's area by its height, about: units are equally long in both directions.
@@ -86,7 +86,7 @@ class Plane:
         x, y = (torch.linspace(-1, 1, cells, dtype=half.dtype) * size for size in half)
         return x + middle[0], y + middle[1]
 
-    def measured(
+    def measure(
         self,
         terms: Callable[[Tensor], Tensor],
         x: Tensor,
@@ -257,7 +257,7 @@ def landscape(
     Raises:
         DDLabError: what `evaluate` refuses.
     """
-    evaluation = prepared(
+    evaluation = prepare_students(
         distilled,
         data,
         labels=labels,
@@ -286,11 +286,11 @@ def landscape(
     )
     x, y = plane.axes(points, cells)
     with progress_bar("landscape", cells**2, progress, unit="network") as bar:
-        measured = plane.measured(terms, x, y, on_part=lambda done: bar.update(done - bar.n))
+        measure_plane = plane.measure(terms, x, y, on_part=lambda done: bar.update(done - bar.n))
     return Landscape(
         x.cpu(),
         y.cpu(),
-        dict(zip((ON_SET, REAL), measured.cpu(), strict=True)),
+        dict(zip((ON_SET, REAL), measure_plane.cpu(), strict=True)),
         {
             "student of the set": plane.places(set_path).cpu(),
             "student of real images": plane.places(real_path).cpu(),

@@ -123,7 +123,7 @@ def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
     return torch.cat(radii)
 
 
-def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
+def coverage(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
     """Return which real points have one of `points` in their neighbourhood, bool [n].
 
     Shapes: real [n, d], radii [n], points [m, d].
@@ -150,7 +150,7 @@ def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int 
         neighbours: k; 5 in the paper.
     """
     return float(
-        covered(real, neighbourhood_radii(real, neighbours=neighbours), points).double().mean()
+        coverage(real, neighbourhood_radii(real, neighbours=neighbours), points).double().mean()
     )
 
 

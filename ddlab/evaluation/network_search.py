@@ -30,7 +30,7 @@ from ..training import supervised
 from .architectures import distinct_networks
 from .parallel import check_jobs
 from .rows import entries_by_name
-from .students import Jobs, evaluations, prepared
+from .students import Jobs, evaluations, prepare_students
 from .tables import Tabled, markdown
 
 EARLY = "early stopping"
@@ -366,7 +366,7 @@ def _all_scores(
                 students = {}
                 for name, draws in tasks.items():
                     for number, (distilled, config, seed) in enumerate(draws):
-                        students[name, number] = prepared(
+                        students[name, number] = prepare_students(
                             distilled, data, network=spec, seeds=(seed,), config=config, **options
                         )
                 trained = evaluations(students, jobs, progress=False)

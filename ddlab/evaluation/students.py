@@ -139,7 +139,7 @@ def evaluate(
         "network": network,
         "config": config,
     }
-    prepared_evaluation = prepared(distilled, data, seeds=seeds, device=device, **options)
+    prepared_evaluation = prepare_students(distilled, data, seeds=seeds, device=device, **options)
     return evaluations({"": prepared_evaluation}, jobs, progress)[""]
 
 
@@ -233,10 +233,13 @@ def evaluate_all(
         **{argument: None for own_arguments in several.values() for argument in own_arguments},
     }:
         errors.check_choice(
-            "an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters)
+            "an argument of evaluate",
+            argument,
+            tuple(inspect.signature(prepare_students).parameters),
         )
     jobs_by_name = {
-        name: prepared(**{**shared, **own_arguments}) for name, own_arguments in several.items()
+        name: prepare_students(**{**shared, **own_arguments})
+        for name, own_arguments in several.items()
     }
     finished = evaluations(jobs_by_name, jobs, errors.check_boolean("progress", progress))
     if len(finished) < len(jobs_by_name):
@@ -245,7 +248,7 @@ def evaluate_all(
 
 
 @checked
-def prepared(
+def prepare_students(
     distilled: DistilledSet,
     data: ImageData,
     *,
@@ -398,12 +401,12 @@ def student_accuracy(
     scores = student.known()
     if scores is None:
         with limit_threads(student.count):
-            scores = _tested(config, inputs, data, on_step)
+            scores = _test_student(config, inputs, data, on_step)
         student.remember(scores)
     return scores[0]
 
 
-def _tested(
+def _test_student(
     config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
 ) -> Scores:
     if isinstance(config, ordered.Config):
@@ -425,4 +428,4 @@ def _trained(config: Settings, inputs: Inputs, data: ImageData, count: int) -> t
     if count > 1:
         torch.set_num_threads(count)  # of a process of joblib's
     with limit_threads(count):
-        return _tested(config, inputs, data, None), time.process_time() - start
+        return _test_student(config, inputs, data, None), time.process_time() - start

@@ -98,7 +98,7 @@ class World:
             step=(int | None, parameter(None, range=(0, None), help="Where in the run.")),
         )
         self.start = self.settings(**vars(start))
-        self.first, self.folded = _seen_and_folded(start, first)
+        self.first, self.folded = _split_fields(start, first)
         self.has_images = looks.picture(self.inputs, first_run.frames[-1]) is not None
         self.can_teach = self.has_images and isinstance(data, ImageData)
 
@@ -269,9 +269,7 @@ Live = Lab(
 )
 
 
-def _seen_and_folded(
-    config: Parameters, first: Sequence[str] | None
-) -> tuple[list[str], list[str]]:
+def _split_fields(config: Parameters, first: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Return the fields that are seen at once, and those that are folded away."""
     described = describe(config)
     explorable = [

@@ -194,28 +194,28 @@ class Laboratory(Explorer):
         for view_on_page in self.views_on_page:
             view = view_on_page.view
             if view.click is not None:
-                clicked = functools.partial(self._clicked, view.click)
+                clicked = functools.partial(self._on_click, view.click)
                 view_on_page.widget.observe(self.guard(clicked), "clicked")
             if view.drag is not None:
-                dragged = functools.partial(self._dragged, view_on_page)
+                dragged = functools.partial(self._on_drag, view_on_page)
                 view_on_page.widget.observe(self.guard(dragged), "dragged")
             plot = getattr(view_on_page.widget, "plot", view_on_page.widget)
             if isinstance(plot, Plot):
                 plot.observe(self.guard(self._motion), "reduced_motion")
                 plot.on_msg(self.guard(functools.partial(self._keep, view_on_page)))
         if self.prediction is not None:
-            self.prediction.observe(self.guard(self._answered), "locked")
-        self.panel.observe(self.guard(self._moved), "value")
+            self.prediction.observe(self.guard(self._on_answer), "locked")
+        self.panel.observe(self.guard(self._on_move), "value")
         self.share(self.panel)
         # A pasted state would show the answer before the reader has committed to one.
         self.share_field.disabled = self.prediction is not None
-        scrubbed = self.guard(self._scrubbed)
+        scrubbed = self.guard(self._on_scrub)
         self.slider.observe(
             lambda change: None if self._placing == threading.get_ident() else scrubbed(change),
             "index",
         )
 
-    def _moved(self, change: Any) -> None:
+    def _on_move(self, change: Any) -> None:
         self.schedule.note_press()
         before = change["old"]
         after = change["new"]
@@ -242,11 +242,11 @@ class Laboratory(Explorer):
         if self._is_drawn:
             self.schedule.ask()
 
-    def _clicked(self, click: Callable[[Any, Any, dict[str, Any]], Any], change: Any) -> None:
+    def _on_click(self, click: Callable[[Any, Any, dict[str, Any]], Any], change: Any) -> None:
         if change["new"]:
             self.click(click, change["new"])
 
-    def _dragged(self, view_on_page: ViewOnPage, change: Any) -> None:
+    def _on_drag(self, view_on_page: ViewOnPage, change: Any) -> None:
         place = change["new"]
         drag = view_on_page.view.drag
         if place and drag is not None and view_on_page.sliders is not None:
@@ -263,13 +263,13 @@ class Laboratory(Explorer):
         """Draw less often for a reader who asked the system for little motion."""
         self.progress.gap = _REDUCED_GAP if change["new"] else _GAP
 
-    def _answered(self, change: Any) -> None:
+    def _on_answer(self, change: Any) -> None:
         """Open what waited for the answer."""
         self.schedule.answer = change["new"]
         self.share_field.disabled = False
         self._follow()
 
-    def _scrubbed(self, change: Any) -> None:
+    def _on_scrub(self, change: Any) -> None:
         if change["new"] is None:
             return
         steps = [step for _, step in self.slider.options]

@@ -87,7 +87,7 @@ class Prediction(widgets.VBox):
             description="Lock my answer", tooltip="It cannot be changed afterwards", disabled=True
         )
         self._said = widgets.HTML()
-        self._answers.observe(self._chosen, "value")
+        self._answers.observe(self._on_choice, "value")
         self._button.on_click(lambda _button: self.lock())
         super().__init__(
             [
@@ -117,5 +117,5 @@ class Prediction(widgets.VBox):
         parts = {"answers": self._answers, "button": self._button, "line": self._said}
         return {name: part.model_id for name, part in parts.items()}
 
-    def _chosen(self, _change: object) -> None:
+    def _on_choice(self, _change: object) -> None:
         self._button.disabled = self._answers.value is None or self.locked is not None

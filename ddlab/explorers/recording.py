@@ -28,7 +28,7 @@ from ..core import DDLabError
 from ..core.errors import check_instance
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
-from .layout import opened
+from .layout import open_explorers
 from .page import Laboratory
 from .plot import Plot
 from .stops import other_stops
@@ -274,7 +274,7 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         presses=presses,
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
-        packed=_packed(recorder, [*inactive, *films]),
+        packed=_pack(recorder, [*inactive, *films]),
     )
     laboratory.children = [*laboratory.children, replay]
     return replay
@@ -311,7 +311,7 @@ def record_page() -> dict[str, dict[str, str]]:
     Returns for each one's model what stands for it where no script runs, by MIME type.
     """
     stand_ins = {}
-    for explorer in opened():
+    for explorer in open_explorers():
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
             record(explorer, _stops_on_a_page(explorer))
@@ -451,7 +451,7 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
-        stops = _thinned(values, widget.value, stop_limits.get(name, _MOST_STOPS))
+        stops = _thin(values, widget.value, stop_limits.get(name, _MOST_STOPS))
         yield _Control(name, widget.description, widget, stops)
     if laboratory.schedule.watched_run is not None:
         slider = laboratory.slider
@@ -460,7 +460,7 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
             "step",
             slider.description,
             slider,
-            _thinned(steps, steps[-1], stop_limits.get("step", _MOST_STEPS)),
+            _thin(steps, steps[-1], stop_limits.get("step", _MOST_STEPS)),
             is_step=True,
         )
 
@@ -477,7 +477,7 @@ def _options(widget: Any) -> list[Any]:
     return [value for _, value in widget.options]
 
 
-def _thinned(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
+def _thin(values: list[Any], opening: Any, limit: int) -> tuple[Any, ...]:
     """Return at most so many of the values, evenly spread; two become three if both ends and the
     opening one are three.
 
@@ -537,7 +537,7 @@ def _as_webp(content: bytes) -> bytes:
     return smaller.getvalue()
 
 
-def _packed(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
+def _pack(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
     moved = {(control.widget.model_id, control.trait) for control in recorder.controls}

@@ -27,7 +27,7 @@ from ..runs import Frame, Run
 from .ahead import MOST_AHEAD, Ahead
 from .jobs import Compute, Job, Jobs, Part, Value, run_and_end
 from .runner import Runner, TaskLeft
-from .views import NotComputed, flattened
+from .views import NotComputed, flatten
 
 if TYPE_CHECKING:
     from .lab import Lab
@@ -215,7 +215,7 @@ class Schedule:
         self.refusal = ""
         # Asked for once: a view is known by itself.
         self.declared_views = lab.views(world) if callable(lab.views) else lab.views
-        self.views = flattened(self.declared_views)
+        self.views = flatten(self.declared_views)
         # In the order in which they were wanted; only these are seen by views.
         self._wanted: dict[Value, None] = {}
         # Where the run that goes on stood at the last drawing, if that is to be shown.

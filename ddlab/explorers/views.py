@@ -361,7 +361,7 @@ def make_widget(
     whole = _tabs(view.titles, children, before_opening)
     for number, part in enumerate(view.views):
         for view_on_page in views_on_page:
-            if view_on_page.view in flattened([part]):
+            if view_on_page.view in flatten([part]):
                 view_on_page.stands_in(whole.children[0], number)
     return whole
 
@@ -400,9 +400,9 @@ def _tabs(
     return whole
 
 
-def flattened(views: Any) -> list[View]:
+def flatten(views: Any) -> list[View]:
     """Return the views inside rows and tabs, in order."""
     leaves: list[View] = []
     for view in views:
-        leaves += [view] if isinstance(view, View) else flattened(view.views)
+        leaves += [view] if isinstance(view, View) else flatten(view.views)
     return leaves

@@ -125,7 +125,7 @@ def grouped_comparison(
             descriptions.append(
                 f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}"
             )
-    descriptions += _referred(figure, reference)
+    descriptions += _add_reference(figure, reference)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
@@ -191,7 +191,7 @@ def bars(
         )
         for name, v in zip(labels, heights, strict=True):
             descriptions.append(f"{name}{f', {group}' if group else ''} {words.number(v)}")
-    descriptions += _referred(figure, reference)
+    descriptions += _add_reference(figure, reference)
     figure.update_xaxes(
         type="category",  # also where they are called 1, 2, 5 and 50
         tickmode="array",
@@ -232,7 +232,7 @@ def _start(title: str, x_label: str, y_label: str, height: int) -> go.Figure:
     return figure if x_label else figure.update_xaxes(title_text="")
 
 
-def _referred(figure: go.Figure, reference: Any) -> list[str]:
+def _add_reference(figure: go.Figure, reference: Any) -> list[str]:
     """Add a reference line where one is given, and say so."""
     if reference is None:
         return []

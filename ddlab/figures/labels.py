@@ -44,7 +44,7 @@ def cell_table(
     )
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     blue = look.series_style(0).colour
-    text = [[_written(value, empty, smallest_written) for value in row] for row in table]
+    text = [[_write(value, empty, smallest_written) for value in row] for row in table]
     draw_cells(
         figure,
         np.round(np.nan_to_num(table), 4),
@@ -154,7 +154,7 @@ def label_matrix(
     )
 
 
-def _written(value: float, empty: str, smallest: float) -> str:
+def _write(value: float, empty: str, smallest: float) -> str:
     if np.isnan(value):
         return empty
     return f"{value:.2f}" if value >= smallest else ""

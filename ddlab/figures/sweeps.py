@@ -64,7 +64,7 @@ def sweep_bands(
     descriptions = []
     for index, (name, values) in enumerate(curves.items()):
         style = look.series_style(index)
-        means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
+        means, lows, highs = _band(f"curves[{name!r}]", values, at.size)
         add_band(figure, str(name), at, lows, highs, style)
         figure.add_scatter(
             x=at,
@@ -173,7 +173,7 @@ def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
     return at[chosen].tolist()
 
 
-def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _band(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean, low and high at each x."""
     if isinstance(values, tuple):
         if len(values) != 3:

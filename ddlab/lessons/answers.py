@@ -101,7 +101,7 @@ class Exercise:
         for number, case in enumerate(self.cases()):
             returned = answer
             if self.arguments:
-                with _seeded(number):
+                with _with_seed(number):
                     returned = answer(*case, **self.named)
             if returned is not None:
                 returned = self.measure(_as_float64(self.read(returned)), *case).detach()
@@ -117,11 +117,11 @@ class Exercise:
             elif isinstance(value, Tensor | list | int | float):
                 entries = value.tolist() if isinstance(value, Tensor) else value
                 words.append(f"{name} = {_digits(entries)}")
-        return _joined(words)
+        return _join(words)
 
     def _check_kind(self, answer: Any) -> None:
         """Refuse what is no function, or a function where a number is asked for."""
-        ask = self.ask or f"Write a function of {_joined(self.arguments)}."
+        ask = self.ask or f"Write a function of {_join(self.arguments)}."
         if answer is None:
             raise NotYet(ask)
         is_function = callable(answer) and not isinstance(answer, type)
@@ -133,14 +133,14 @@ class Exercise:
     def _call(self, answer: Any, case: tuple[Any, ...], seed: int) -> Any:
         """Return what a reader's function returns for one case, read."""
         names = [*map(_name, self.arguments), *self.named]
-        with _seeded(seed):
+        with _with_seed(seed):
             returned = call_answer(
                 answer, *case, names=names, call_words=self.words_of(case), **self.named
             )
         try:
             return self.read(returned)
         except (TypeError, ValueError, IndexError, RuntimeError, AttributeError):
-            ask = self.ask or f"Write a function of {_joined(self.arguments)}."
+            ask = self.ask or f"Write a function of {_join(self.arguments)}."
             raise NotYet(f"{ask} Yours returns {kind_of(returned)}.") from None
 
     def _judge(self, results: list[Tensor], tolerance: float) -> None:
@@ -199,10 +199,8 @@ def call_answer(
         signature = inspect.signature(function)
         signature.bind(*arguments, **named)
     except TypeError:
-        own_names = _joined([*signature.parameters]) or "nothing"
-        raise NotYet(
-            f"Your function must take {_joined(names)}; yours takes {own_names}."
-        ) from None
+        own_names = _join([*signature.parameters]) or "nothing"
+        raise NotYet(f"Your function must take {_join(names)}; yours takes {own_names}.") from None
     except ValueError:  # a built-in function, which doesn't say what it takes
         pass
     try:
@@ -261,7 +259,7 @@ def require_kind(answer: Any, kind: type, ask: str) -> None:
         raise NotYet(ask if answer is None else f"{ask} Yours is {kind_of(answer)}.")
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join(words: Sequence[str]) -> str:
     """Join words as in "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
@@ -324,7 +322,7 @@ def _precision(value: Any) -> float:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _with_seed(seed: int) -> Iterator[None]:
     """Let torch draw the same numbers inside, and go on outside as if nothing had been drawn."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

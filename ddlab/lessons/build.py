@@ -41,7 +41,7 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
     lesson = copy.deepcopy(solution)
     for cell in lesson["cells"]:
         if cell["cell_type"] == "code":
-            cell["source"] = _lines(_replaced("".join(cell["source"])))
+            cell["source"] = _lines(_replace("".join(cell["source"])))
     return lesson
 
 
@@ -161,7 +161,7 @@ def _stub(solution: list[str]) -> list[str]:
     ]
 
 
-def _replaced(source: str) -> str:
+def _replace(source: str) -> str:
     """Return the source with each region "### BEGIN SOLUTION" to "### END SOLUTION" replaced by its stub."""
     begin = "### BEGIN SOLUTION"
     end = "### END SOLUTION"

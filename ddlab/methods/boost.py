@@ -53,7 +53,7 @@ from ..core import errors, parameter, randomness
 from ..data import ImageData
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations, shift_models
-from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
+from ..distilled.factorisation import decode, downsampled, fit_factors, reconstruct
 from ..distilled.storage_budget import SHIFTS, Factorised, Shift
 from ..runs import Inputs, Look, cache
 from ..unlabelled.bases import is_exact, principal_bases, rank
@@ -193,9 +193,7 @@ def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
 
     All views of all images, view after view, and their representations.
     """
-    images = decoded(
-        parameters["image_coefficients"], parameters["image_bases"], scale=config.scale
-    )
+    images = decode(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
     coefficients = parameters["representation_coefficients"].flatten(0, 1)
     targets = reconstruct(
         coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean")
@@ -247,7 +245,7 @@ def init(config: Config, inputs: Inputs) -> State:
     chosen = real_indices(len(features), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
-    images = decoded(image_coefficients, image_bases, scale=config.scale)
+    images = decode(image_coefficients, image_bases, scale=config.scale)
     # Of the images that the set holds, not of the real ones; the first row is that of the real
     # images, as the paper says.
     views = augmented(images, config.augmentation)[1:]
@@ -319,9 +317,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     phase over its own steps.
     """
     parameters = state.parameters
-    images = decoded(
-        parameters["image_coefficients"], parameters["image_bases"], scale=config.scale
-    )
+    images = decode(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
     return Look(images, None, krr_st.phase_numbers(config, state, trace))
 
 
@@ -398,7 +394,7 @@ def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: in
 def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:
     """Return the first coefficients [m, k]: those of points [m, *shape], or standard normal numbers."""
     if config.coefficients_start == "projection":
-        return fitted(points, bases)
+        return fit_factors(points, bases)
     return torch.randn(
         (len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream)
     )

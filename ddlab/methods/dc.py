@@ -179,7 +179,7 @@ def fresh_network(config: Config, inputs: Inputs, number: int) -> dict[str, Tens
     return networks.initialise(network_spec(config, inputs), seed=seed).to(inputs.device).weights
 
 
-def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]:
+def warm_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]:
     """Return the network with batch-norm statistics of real images of every class.
 
     Without batch norm it is as it was.
@@ -212,9 +212,7 @@ def matched_step(
     distances_by_class: list[dict[str, Tensor]] = []
     for label in range(data.classes):
         # Both sides get the same view; otherwise the distance would measure the augmentation.
-        view = partial(
-            matching.augmented, config, step=state.step, label=label, classes=data.classes
-        )
+        view = partial(matching.augment, config, step=state.step, label=label, classes=data.classes)
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
         real_gradient = matching.class_gradient(
             spec,
@@ -308,7 +306,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """
     # The two loops of Algorithm 1 are one count: step = k T + t.
     number, matched = divmod(state.step, config.loops[0])
-    weights = warmed_up(config, inputs, state)
+    weights = warm_up(config, inputs, state)
     gradient, distances = matched_step(config, inputs, state, weights)
     after = State(
         state.step + 1,

@@ -174,7 +174,7 @@ def class_distances(
     synthetic_views = []
     for (label, synthetic_images), real in zip(images_by_class.items(), real_by_class, strict=True):
         # Both sides get the same view; otherwise the distance would measure the augmentation.
-        view = partial(matching.augmented, config, step=step, label=label, classes=classes)
+        view = partial(matching.augment, config, step=step, label=label, classes=classes)
         real_views.append(view(real.to(synthetic_images.dtype), learned=False))
         synthetic_views.append(view(synthetic_images, learned=True))
 

@@ -174,7 +174,7 @@ def stage_size(
     return round(height * small_size / shorter), round(width * small_size / shorter)
 
 
-def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
+def resample(images: Tensor, size: tuple[int, int]) -> Tensor:
     """Return images [n, channels, h, w] at another size (height, width) by equation 54.
 
     Bilinear between pixel centres, without smoothing first.
@@ -184,7 +184,7 @@ def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
+def merge_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
     """Return equation 9: alpha x + (1 - alpha) Resample(P, size of x).
 
     Args:
@@ -193,7 +193,7 @@ def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) ->
         merge_ratio: alpha in [0, 1].
     """
     height, width = images.shape[2:]
-    return merge_ratio * images + (1 - merge_ratio) * resampled(patches, (height, width))
+    return merge_ratio * images + (1 - merge_ratio) * resample(patches, (height, width))
 
 
 def network_of(iteration: int, *, networks: int) -> int:
@@ -281,14 +281,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     An interrupted run gives the batches done and the one under work, at full size.
     """
-    full = resampled(state.images, inputs.data.image_size)
+    full = resample(state.images, inputs.data.image_size)
     distilled = sre2l.finish(config, inputs, replace(state, images=full))
     return replace(distilled, provenance=distilled.provenance | {"method": NAME})
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """SRe2L's; the images of the small stages are scaled up."""
-    full = resampled(state.images, inputs.data.image_size)
+    full = resample(state.images, inputs.data.image_size)
     return replace(sre2l.look(config, inputs, state, trace), images=full)
 
 
@@ -297,12 +297,12 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
     data = inputs.data
     size = stage_size(stage, image_size=data.image_size, small_size=config.small_size)
     mixed_in = patches(config, inputs, batch).to(state.images.dtype)
-    images = merged_with_residual(resampled(state.images, size), mixed_in, config.merge_ratio)
+    images = merge_residual(resample(state.images, size), mixed_in, config.merge_ratio)
     return replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
 
 
 def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
-    full = resampled(state.images, inputs.data.image_size)
+    full = resample(state.images, inputs.data.image_size)
     first = functools.partial(_first_images, config, inputs)
     return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
 
@@ -312,8 +312,8 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     data = inputs.data
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
-        return resampled(patches(config, inputs, batch), size)
-    return resampled(recovery.first_images(config, inputs, batch), size)
+        return resample(patches(config, inputs, batch), size)
+    return resample(recovery.first_images(config, inputs, batch), size)
 
 
 def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:

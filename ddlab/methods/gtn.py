@@ -195,7 +195,7 @@ def gradients(
     return total, dict(zip(leaves, gradients_of_learned, strict=True))
 
 
-def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
+def shorten(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     """Return the gradient, shortened to this length over all tensors together.
 
     As torch's own function, it keeps 1e-6 from 0.
@@ -253,7 +253,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """Update everything that is learned once."""
     with diverging(NAME, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
-    slopes = slopes if config.longest is None else shortened(slopes, config.longest)
+    slopes = slopes if config.longest is None else shorten(slopes, config.longest)
     rate = optimisers.cosine(
         state.step, config.iterations, config.learning_rate, final_fraction=LAST_SHARE
     )

@@ -52,10 +52,10 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import Published, errors, moved, optimisers, parameter, randomness
+from ..core import Published, errors, optimisers, parameter, randomness, to_device
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
-from ..networks.folding import folded
+from ..networks.folding import fold_batch_norms
 from ..runs import Inputs, Look, Number
 from ..unlabelled.sets import (
     real_indices,
@@ -218,7 +218,7 @@ def outer_step(
     )
     # In evaluation mode batch norm is a fixed scale, which folds into the convolutions: a quarter
     # of the time less.
-    spec, weights = folded(inner_spec(config, inputs), state.pool.network(index))
+    spec, weights = fold_batch_norms(inner_spec(config, inputs), state.pool.network(index))
     weights = {name: pools.channels_last(value) for name, value in weights.items()}
     # The real side is a constant of the outer loss; only the pairs move.
     with torch.no_grad():
@@ -378,7 +378,7 @@ def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor
     at_once = _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
     size = max(at_once // (data.image_size[0] * data.image_size[1]), 1)
     parts = (data.normalised(rows, device=inputs.device) for rows in batch.split(size))
-    return parts, moved(teacher_features(inputs)[batch], inputs.device)
+    return parts, to_device(teacher_features(inputs)[batch], inputs.device)
 
 
 def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ from ..distilled import DistilledSet
 from ..runs import Inputs, Look, Number
 from ..training import ordered
 from ..training.phases import (
-    arrived,
+    arrivals,
     batch_of,
     class_ends,
     class_order,
@@ -58,7 +58,7 @@ from .shared.exemplars import (
     adjusting_gradient,
     exemplar_gradient,
     exemplars_per_class,
-    released_gradient,
+    release_gradient,
 )
 
 ALIASES = ()
@@ -189,7 +189,7 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
     """Return all exemplars, with those of a phase's classes as they begin."""
     data = inputs.data
     exemplars = state.exemplars.clone()
-    rows, places = arrived(config, data, phase)
+    rows, places = arrivals(config, data, phase)
     order = class_order(data.classes, config.order_seed)
     count = exemplars_per_class(config)
     for place in places.unique().tolist():
@@ -372,7 +372,7 @@ def exemplars_gradient(
     """Return the gradient that moves all exemplars, and the loss of the new ones, []."""
     data = inputs.data
     labels = labels_of(config, inputs, place.now)
-    rows, places = arrived(config, data, place.phase)
+    rows, places = arrivals(config, data, place.phase)
     draws = randomness.generator(config.seed, place.index, f"judging images of phase {place.phase}")
     chosen = torch.randperm(len(rows), generator=draws)[: config.batch_size]
     judged = data.normalised(rows[chosen], device=inputs.device), places[chosen].to(inputs.device)
@@ -381,7 +381,7 @@ def exemplars_gradient(
     new_rows = slice(old_count, len(labels))
     arguments = config, inputs, state.weights, state.exemplars[new_rows], labels[new_rows], judged
     if config.exemplar_step == "released":
-        loss, gradient[new_rows] = released_gradient(*arguments)
+        loss, gradient[new_rows] = release_gradient(*arguments)
         return gradient, loss
     loss, gradient[new_rows] = exemplar_gradient(*arguments, place.now)
     # With one exemplar of a class there are no two halves to judge each other.

@@ -235,7 +235,7 @@ def class_mosaics(
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
     logits = [
-        _logits(teacher, mosaic.centred(part, image_size=image_size), label)
+        _logits(teacher, mosaic.centre(part, image_size=image_size), label)
         for part in patches.unbind(1)
     ]
     losses = torch.stack([realism_losses(part, label) for part in logits], dim=1)

@@ -233,7 +233,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Return the images with hard labels, and with stored and online ones if a teacher is given."""
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
-    images = _joined(inputs, state)
+    images = _join(inputs, state)
     total = total_steps(config, inputs)
     return descent.distilled(
         NAME, config, inputs, state, images, labels, total, indices=state.indices.tolist()
@@ -250,10 +250,10 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         if trace is None
         else {"distance of the means": Number(trace.mean_distance, x_label="class")}
     )
-    return Look(_joined(inputs, state), classes, distance)
+    return Look(_join(inputs, state), classes, distance)
 
 
-def _joined(inputs: Inputs, state: State) -> Tensor:
+def _join(inputs: Inputs, state: State) -> Tensor:
     data = inputs.data
     return torch.cat(
         [torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images]

@@ -112,7 +112,7 @@ class Family:
         # A module that was handed in: its factory, if there is one, may build something else by
         # now.
         if template is not None:
-            return self._copied(template, (channels, *image_size), classes, options)
+            return self._copy(template, (channels, *image_size), classes, options)
         if self.factory is None or options.source != self.source:
             current = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
             raise DDLabError(
@@ -134,7 +134,7 @@ class Family:
             refuse(argument, "return an nn.Module", errors.describe(built))
         return usable(argument, built)
 
-    def _copied(
+    def _copy(
         self, template: Template, shape: tuple[int, int, int], classes: int, options: Any
     ) -> nn.Module:
         if template.shape != shape:

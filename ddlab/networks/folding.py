@@ -1,4 +1,4 @@
-"""`folded`: fold batch norms into the convolutions before them.
+"""`fold_batch_norms`: fold batch norms into the convolutions before them.
 
 In evaluation mode a batch norm is a fixed scale and shift.
 """
@@ -14,7 +14,7 @@ from .specification import NetworkSpec
 EPSILON = 1e-5  # of torch's batch norm
 
 
-def folded(
+def fold_batch_norms(
     spec: NetworkSpec, weights: Mapping[str, Tensor]
 ) -> tuple[NetworkSpec, dict[str, Tensor]]:
     """Return a network with the same outputs in evaluation mode, without batch norms where they can

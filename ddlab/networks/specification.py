@@ -258,7 +258,9 @@ class Network:
             return self
         return replace(
             self,
-            weights={name: devices.moved(value, device) for name, value in self.weights.items()},
+            weights={
+                name: devices.to_device(value, device) for name, value in self.weights.items()
+            },
         )
 
     def __call__(self, images: Tensor) -> Tensor:

@@ -376,7 +376,7 @@ def _all_sets(
             work.keep(number, result)
             results[number] = result
     except LostWorkers as problem:
-        raise _lost(problem, work) from problem
+        raise _lost_error(problem, work) from problem
     return [result for result in results.values() if result is not None]
 
 
@@ -404,13 +404,13 @@ def _all_students(
             work.keep(number, results[number])
             bar.update()
     except LostWorkers as problem:
-        raise _lost(problem, work) from problem
+        raise _lost_error(problem, work) from problem
     finally:
         bar.close()
     return results
 
 
-def _lost(problem: LostWorkers, work: "_Work") -> DDLabError:
+def _lost_error(problem: LostWorkers, work: "_Work") -> DDLabError:
     consequence = (
         "nothing is kept without a folder"
         if work.folder is None

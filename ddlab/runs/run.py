@@ -390,7 +390,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
         elif self._before is not None:
             state = self._before.state(self._shared)
         else:
-            state = self._first if self._first is not None else self._made()
+            state = self._first if self._first is not None else self._make_first()
         with threads.limit_threads(self.threads):
             # Draws are functions of the step, so a replay gives the same bits as the run itself.
             while state.step < step:
@@ -508,10 +508,10 @@ class Run(Generic[ConfigT, StateT, ResultT]):
             ):
                 self._state = self._before.state(self._shared)
             return
-        state = self._first if self._first is not None else self._made()
+        state = self._first if self._first is not None else self._make_first()
         self._take(state, None)
 
-    def _made(self) -> StateT:
+    def _make_first(self) -> StateT:
         with threads.limit_threads(self.threads):
             return self.process.init(self.config, self.inputs)
 

@@ -94,7 +94,7 @@ def class_ends(config: Phases, classes: int) -> list[int]:
     return [first + phase * remaining // later_phases for phase in range(config.tasks)]
 
 
-def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor]:
+def arrivals(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor]:
     """Return the training images of a phase: rows [n], and the positions of their classes in the
     order of arrival [n].
     """
@@ -154,7 +154,7 @@ def batch_of(
     New ones stand with exemplars [seen * m, c, h, w] among or beside them.
     """
     data = inputs.data
-    rows, labels = arrived(config, data, phase)
+    rows, labels = arrivals(config, data, phase)
     # One pool of new images and exemplars; with a replay batch the exemplars come beside each batch
     # instead.
     pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)

@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
-from ..core import DDLabError, errors, moved, optimisers, parameter, published
+from ..core import DDLabError, errors, optimisers, parameter, published, to_device
 from ..core.devices import rows_on
 from ..data import ImageData
 from ..data.augmentation import View, Views
@@ -475,17 +475,17 @@ def _examples(
     if isinstance(source, ImageData):
         return (
             source.normalised(indices, device=device),
-            moved(source.train_labels[indices], device),
+            to_device(source.train_labels[indices], device),
             None,
         )
     stored = None
     if config.labels == "stored":
-        stored = moved(source.target("stored").logits[indices], device)
+        stored = to_device(source.target("stored").logits[indices], device)
     elif config.labels == "regression":
-        stored = moved(source.target("regression").values[indices], device)
+        stored = to_device(source.target("regression").values[indices], device)
     # Kept on the device for the run: a distilled set is small and read in every step.
     images = rows_on(inputs, "distilled images", source.images, indices, device)
-    return images, moved(source.labels[indices], device), stored
+    return images, to_device(source.labels[indices], device), stored
 
 
 SMALL = Config(  # for the contract tests

@@ -95,7 +95,7 @@ def diverging(name: str, step: int) -> Iterator[None]:
         ) from problem
 
 
-def trained(inner: Inner, weights: Tensors, learned: Tensors) -> list[dict[str, Tensor]]:
+def train(inner: Inner, weights: Tensors, learned: Tensors) -> list[dict[str, Tensor]]:
     """Return theta_0 to theta_N without a graph, as a student trains on a finished set.
 
     Raises:
@@ -132,18 +132,18 @@ def outer_gradient(
             and the rate of that step.
     """
     learned = leaves_of(learned)
-    differentiate = _recomputed if recompute else _unrolled
+    differentiate = _recompute if recompute else _unroll
     loss, slopes, last = differentiate(inner, weights, learned, outer, along)
     # Run once more without a graph, only to learn at which step it went wrong.
     if not bool(torch.isfinite(loss)):
-        trained(inner, weights, learned)
+        train(inner, weights, learned)
         raise NonFiniteError(
             f"the outer loss must stay finite; given {float(loss)} after {inner.steps} inner steps."
         )
     return loss, dict(zip(learned, slopes, strict=True)), last
 
 
-def _unrolled(
+def _unroll(
     inner: Inner,
     weights: Tensors,
     learned: Tensors,
@@ -166,7 +166,7 @@ def _unrolled(
     return loss.detach(), slopes, detached(weights_now)
 
 
-def _recomputed(
+def _recompute(
     inner: Inner,
     weights: Tensors,
     learned: Tensors,

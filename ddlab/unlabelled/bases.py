@@ -99,7 +99,7 @@ def principal_bases(
         )
     return PrincipalBases(
         # The sign of a principal component is arbitrary and differs between LAPACK builds.
-        bases=torch.from_numpy(_oriented(directions[:count]))
+        bases=torch.from_numpy(_orient(directions[:count]))
         .to(points)
         .reshape(count, *points.shape[1:]),
         mean=torch.from_numpy(mean).to(points).reshape(points.shape[1:]),
@@ -156,7 +156,7 @@ def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lengths, directions
 
 
-def _oriented(directions: np.ndarray) -> np.ndarray:
+def _orient(directions: np.ndarray) -> np.ndarray:
     """Give each row the sign that makes its largest entry positive.
 
     Of entries alike but for rounding the first one counts.

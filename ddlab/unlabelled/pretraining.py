@@ -146,8 +146,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     spec = _spec(config, inputs)
     (views, representations) = _pairs(inputs)
     chosen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
-    images = devices.moved(views[chosen], inputs.device)
-    targets = devices.moved(representations[chosen], inputs.device)
+    images = devices.to_device(views[chosen], inputs.device)
+    targets = devices.to_device(representations[chosen], inputs.device)
     rate = optimisers.cosine(
         state.step,
         total_steps(config, inputs),

@@ -32,7 +32,7 @@ HeldOut = Annotated[float, within(0, 0.9, open_low=True)]
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 # From many to one: of equals the first is taken.
 NEIGHBOURS = (50, 20, 10, 5, 1)
-_STRENGTH = 1e-3  # of `probed`
+_STRENGTH = 1e-3  # of `probe_once`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +225,10 @@ def probe_score(
     config = pretraining.Config.teaching(seed=seed)
     inputs = Inputs(distilled=distilled, device=device)
     network = Run(pretraining, config, inputs, keep=NOTHING).to_end(on_step=watch)
-    return probed(network, data, seed, device=device)
+    return probe_once(network, data, seed, device=device)
 
 
-def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
+def probe_once(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
     """Return the test accuracy of logistic regression on a network's features.
 
     The regularisation is the same for all.

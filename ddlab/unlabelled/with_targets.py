@@ -18,8 +18,8 @@ So it learns them first, or more strongly, and then its own objective.
 | 10: $1 - \cos(W \phi(x), y)$, the mean over the batch and both views | `cosine_loss` |
 | 10: $\lambda L_{ReLA} + (1 - \lambda) L_{SSL}$ | `self_supervised.teacher.train_step` |
 | 43: which images an epoch sees, a new draw each epoch | `subset` |
-| Algorithm 1: $\lambda$ from the loss of the targets | `adapted` |
-| the authors' code: the loss of the targets has reached a plateau | `smoothed`, `at_plateau` |
+| Algorithm 1: $\lambda$ from the loss of the targets | `adapt` |
+| the authors' code: the loss of the targets has reached a plateau | `smooth`, `at_plateau` |
 
 Pure ReLA ($\lambda$ = 1) has views of its own, `FIRST_VIEWS`; the objective is not asked, its
 tensors wait, its momentum copies follow. At the switch to the objective the optimiser begins anew:
@@ -48,7 +48,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import Published, errors, moved, parameter, randomness
+from ..core import Published, errors, parameter, randomness, to_device
 from ..networks import Network, NetworkSpec
 from ..runs import Inputs, Look, Number
 from ..training.trained import trained_network
@@ -169,7 +169,7 @@ class Config(Published):
 class State(parts.State):
     """The State of the objective's own process; W; and the schedule's averages.
 
-    These are (l_m, rho_m), or `smoothed`'s; float64 [2].
+    These are (l_m, rho_m), or `smooth`'s; float64 [2].
     """
 
     projection: dict[str, Tensor]
@@ -224,7 +224,7 @@ def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Ten
     return chosen[randomness.permutation(size, seed, epoch, "order")]
 
 
-def adapted(
+def adapt(
     averages: Tensor, loss: Tensor, loss_decay: float = LOSS_DECAY, rho_decay: float = RHO_DECAY
 ) -> tuple[Tensor, Tensor]:
     """Return the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to
@@ -247,7 +247,7 @@ def scaled_decay(decay: float, *, total: int) -> float:
     return decay ** (PUBLISHED_STEPS / total)
 
 
-def smoothed(averages: Tensor, loss: Tensor) -> Tensor:
+def smooth(averages: Tensor, loss: Tensor) -> Tensor:
     """Return (fast, slow) [2], the averages of the authors' code, after a loss [] of the targets.
 
     The slow one follows the fast one.
@@ -325,15 +325,17 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         and share != share_at(config, state.step - 1, total, state.averages)
     ):
         # Step 0 has nothing to restart: its optimiser was made for the share of that step.
-        state = parts.restarted(objective_config, spec, state, trained)
+        state = parts.restart(objective_config, spec, state, trained)
 
     def loss_of_targets(
         leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         loss = target_loss(
-            {**state.projection, **leaves}, features, moved(_targets(inputs)[rows], inputs.device)
+            {**state.projection, **leaves},
+            features,
+            to_device(_targets(inputs)[rows], inputs.device),
         )
-        return loss, weighed(config, state.averages, loss.detach(), share, total)[1].to(loss.dtype)
+        return loss, weigh(config, state.averages, loss.detach(), share, total)[1].to(loss.dtype)
 
     guide = None if share == 0 else parts.Guide(trained, loss_of_targets, alone=share == 1)
     objective = _objective(config)
@@ -345,13 +347,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         # for it.
         nothing = torch.zeros_like(trace.loss)
         return after, Trace(trace.loss, nothing, nothing, trace.agreement, trace.learning_rate)
-    averages, _ = weighed(config, state.averages, guided.loss, share, total)
+    averages, _ = weigh(config, state.averages, guided.loss, share, total)
     after = dataclasses.replace(
         after, projection={**state.projection, **guided.trained}, averages=averages
     )
     # The next step begins with the objective, and with an optimiser that has seen no gradient.
     if config.schedule == "plateau" and at_plateau(after.averages):
-        after = parts.restarted(objective_config, spec, after, {})
+        after = parts.restart(objective_config, spec, after, {})
     return after, Trace(trace.loss, guided.loss, guided.share, trace.agreement, trace.learning_rate)
 
 
@@ -392,7 +394,7 @@ def target_loss(
     ).mean()
 
 
-def weighed(
+def weigh(
     config: Config, averages: Tensor, loss: Tensor, share: float | None, total: int
 ) -> tuple[Tensor, Tensor]:
     """Return the averages after a loss [] of the targets, and lambda, [].
@@ -401,8 +403,8 @@ def weighed(
     """
     if share is None:
         decays = (scaled_decay(decay, total=total) for decay in (LOSS_DECAY, RHO_DECAY))
-        return adapted(averages, loss, *decays)
-    return smoothed(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(
+        return adapt(averages, loss, *decays)
+    return smooth(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(
         loss, share
     )
 

@@ -88,7 +88,7 @@ def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
             networks.predict(teacher, distilled.images.float()).features for distilled in sets
         ]
         coverages = [
-            round(float(measures.covered(real, radii, points).double().mean()), 4)
+            round(float(measures.coverage(real, radii, points).double().mean()), 4)
             for points in features
         ]
         labels = class_names(data, sets[0].labels) if has_classes(sets[0]) else None

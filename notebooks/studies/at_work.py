@@ -105,9 +105,9 @@ def moving() -> Rows:
         }
         for name, network in pretrained(configs, inputs, seed).items():
             for target, data in targets.items():
-                yield [name, target, seed, round(probing.probed(network, data, seed), 4)]
+                yield [name, target, seed, round(probing.probe_once(network, data, seed), 4)]
     for target, data in targets.items():
-        yield ["all shapes", target, 0, round(probing.probed(unlabelled.teacher(), data, 0), 4)]
+        yield ["all shapes", target, 0, round(probing.probe_once(unlabelled.teacher(), data, 0), 4)]
 
 
 def pretrained(

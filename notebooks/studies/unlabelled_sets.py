@@ -55,7 +55,7 @@ def main() -> None:
     teacher = unlabelled.teacher()
     world = World(data, teacher)
     inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    rows.append(["teacher", 0, 0, round(probing.probed(teacher, data, 0), 4)])
+    rows.append(["teacher", 0, 0, round(probing.probe_once(teacher, data, 0), 4)])
     for seed in SEEDS:
         for arm in ARMS:
             method, config = config_of(arm, seed)

@@ -442,7 +442,7 @@ class TestPixelsInAFile:
         mapped = data.load("folder", root, cache="file")
         (file,) = tmp_path.glob("root.*")
         assert mapped.fingerprint == in_memory.fingerprint and file.suffix == ".npy"
-        monkeypatch.setattr(folder, "_decoded", None)
+        monkeypatch.setattr(folder, "_decode", None)
         again = data.load("folder", root, cache="file")
         again.train_images.zero_()  # a reader's own copy of the page
         assert data.load("folder", root, cache="file").fingerprint == in_memory.fingerprint

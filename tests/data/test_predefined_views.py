@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ddlab.data import predefined_views as views
-from tests.distilled.test_factorisation import normal
-from tests.support import refuses
+from tests.support import normal_doubles, refuses
 
 
 def numbered(count: int, channels: int, height: int, width: int) -> Tensor:
@@ -140,7 +139,7 @@ def looped_resize(part: Tensor, height: int, width: int) -> list[list[float]]:
 
 @pytest.mark.parametrize(("height", "width"), [(8, 8), (5, 7), (3, 2)])
 def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
-    images = normal(2, 2, height, width)
+    images = normal_doubles(2, 2, height, width)
     crops = views.augmented(images, "crop")
     assert crops.shape == (6, *images.shape) and torch.equal(crops[0], images)
     for view, (top_edge, left_edge, rows, columns) in zip(
@@ -157,9 +156,9 @@ def test_crops_are_parts_scaled_back(height: int, width: int) -> None:
 
 @pytest.mark.parametrize("kind", views.KINDS)
 def test_views_are_linear_and_differentiable(kind: Any) -> None:
-    images = normal(2, 1, 4, 4).requires_grad_()
+    images = normal_doubles(2, 1, 4, 4).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: views.augmented(images, kind), (images,))
-    second_images = normal(2, 1, 4, 4, seed=1)
+    second_images = normal_doubles(2, 1, 4, 4, seed=1)
     plain = images.detach()
     summed = views.augmented(2 * plain + second_images, kind)
     torch.testing.assert_close(
@@ -172,7 +171,7 @@ def test_views_are_linear_and_differentiable(kind: Any) -> None:
 
 
 def test_without_augmentation_there_are_the_images_alone() -> None:
-    images = normal(2, 1, 3, 5)
+    images = normal_doubles(2, 1, 3, 5)
     assert torch.equal(views.augmented(images, "none"), images[None])
 
 

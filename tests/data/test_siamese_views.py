@@ -14,9 +14,8 @@ from torch import Tensor
 
 from ddlab.data import siamese_views as views
 from ddlab.data.siamese_views import ALL, STRATEGIES, siamese_view
-from tests.distilled.test_factorisation import normal
 from tests.stand_in_device import stand_in_device
-from tests.support import refuses
+from tests.support import normal_doubles, refuses
 
 
 def numpy_crop(image: Any, top_edge: int, left_edge: int) -> Any:
@@ -50,11 +49,11 @@ def scipy_rotate(image: Any, degrees: float) -> Any:
 
 
 def REAL(count: int, seed: int) -> Tensor:
-    return normal(count, seed=seed)
+    return normal_doubles(count, seed=seed)
 
 
 def WHOLE(count: int, seed: int) -> Tensor:
-    return (4 * normal(count, seed=seed)).round().long()
+    return (4 * normal_doubles(count, seed=seed)).round().long()
 
 
 OPERATIONS: dict[str, tuple[Callable[..., Tensor], list[Any], Callable[..., Any]]] = {
@@ -87,7 +86,7 @@ def test_equals_numpy_image_by_image(
     name: str, shape: tuple[int, int, int, int], per_image: bool, seed: int
 ) -> None:
     function, makers, reference = OPERATIONS[name]
-    images = normal(*shape, seed=seed)
+    images = normal_doubles(*shape, seed=seed)
     count = shape[0]
     values = [make(count if per_image else 1, seed + place) for place, make in enumerate(makers, 1)]
     of_each = zip(images.numpy(), *(value.expand(count).tolist() for value in values), strict=True)
@@ -100,7 +99,7 @@ def test_equals_numpy_image_by_image(
 
 
 def test_a_quarter_turn_is_counter_clockwise_and_less_than_one_enlarges() -> None:
-    images = normal(2, 3, 5, 5)
+    images = normal_doubles(2, 3, 5, 5)
     turned = views.rotate(images, torch.tensor([90.0, -90.0]).double())
     for turns, image, turned_image in zip((1, -1), images, turned, strict=True):
         torch.testing.assert_close(turned_image, torch.rot90(image, turns, (1, 2)))
@@ -116,7 +115,7 @@ def test_a_quarter_turn_is_counter_clockwise_and_less_than_one_enlarges() -> Non
 def test_gradients_of_operations(name: str) -> None:
     function, makers, _ = OPERATIONS[name]
     values = [make(2, place) for place, make in enumerate(makers)]
-    images = normal(2, 2, 4, 5).requires_grad_()
+    images = normal_doubles(2, 2, 4, 5).requires_grad_()
     assert torch.autograd.gradcheck(lambda images: function(images, *values), (images,))
     if len(makers) == 1 and values[0].is_floating_point():
         assert torch.autograd.gradcheck(function, (images, values[0].requires_grad_()))
@@ -124,7 +123,7 @@ def test_gradients_of_operations(name: str) -> None:
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, ALL])
 def test_gradients_of_views(strategy: str) -> None:
-    images = normal(2, 2, 4, 5).requires_grad_()
+    images = normal_doubles(2, 2, 4, 5).requires_grad_()
     for options in ({}, {"per_image": True}):
         view = partial(siamese_view, strategy=strategy, seed=0, step=3, **options)
         assert torch.autograd.gradcheck(view, (images,))
@@ -132,7 +131,7 @@ def test_gradients_of_views(strategy: str) -> None:
 
 @given(seed=st.integers(0, 2**40), step=st.integers(0, 10**6), size=st.integers(4, 9))
 def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, size: int) -> None:
-    images = normal(9, 3, size, 6, seed=1)
+    images = normal_doubles(9, 3, size, 6, seed=1)
     given_all: Any = {"seed": seed, "step": step}
     whole = siamese_view(images, ALL, **given_all)
     for part in (slice(0, 1), slice(2, 5), slice(0, 0)):
@@ -147,7 +146,7 @@ def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, size: 
 
 
 def test_each_image_has_values_of_its_own() -> None:
-    equal_images = normal(1, 3, 16, 16).expand(12, -1, -1, -1)
+    equal_images = normal_doubles(1, 3, 16, 16).expand(12, -1, -1, -1)
     for name in STRATEGIES:
         shared = siamese_view(equal_images, name, seed=0, step=0, per_image=False).unique(dim=0)
         per_image = siamese_view(equal_images, name, seed=0, step=0, per_image=True).unique(dim=0)
@@ -157,7 +156,7 @@ def test_each_image_has_values_of_its_own() -> None:
 
 
 def test_one_operation_is_drawn_and_any_may_be() -> None:
-    images = normal(2, 3, 8, 8)
+    images = normal_doubles(2, 3, 8, 8)
     operations = []
     for step in range(600):
         random_view = siamese_view(images, "rotate_crop_color", seed=0, step=step)
@@ -211,11 +210,11 @@ def test_ranges_of_crop_cutout_and_flip() -> None:
     """An eighth of 4 and of 20 pixels is rounded half up, to 1 and to 3; a box has an odd and an
     even side in 6 by 4 pixels.
     """
-    image = normal(1, 4, 20)
+    image = normal_doubles(1, 4, 20)
     assert_each_as_often(
         "crop", image, [numpy_crop(image.numpy(), i, j) for i in (-1, 0, 1) for j in range(-3, 4)]
     )
-    image = normal(1, 6, 4)
+    image = normal_doubles(1, 6, 4)
     assert_each_as_often(
         "cutout", image, [numpy_cutout(image.numpy(), i, j) for i in range(6) for j in range(5)]
     )
@@ -242,7 +241,7 @@ def test_ranges_of_scale_and_rotate() -> None:
 
 
 def test_no_strategy_and_bad_input() -> None:
-    images: Any = normal(2, 3, 4, 4)
+    images: Any = normal_doubles(2, 3, 4, 4)
     assert siamese_view(images, "", seed=0, step=0) is images
     with refuses("operation of strategy", "nearest: 'crop'", "'crops'"):
         siamese_view(images, "flip_crops", seed=0, step=0)

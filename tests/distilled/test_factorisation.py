@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ddlab.distilled import factorisation
 from ddlab.unlabelled import bases
-from tests.support import refuses
+from tests.support import normal_doubles, refuses
 
 SIZES = {
     "count": st.integers(0, 4),
@@ -22,17 +22,13 @@ SIZES = {
 }
 
 
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @given(**SIZES)
 def test_project_and_reconstruct_equal_the_loops(
     count: int, k: int, seed: int, with_mean: bool
 ) -> None:
-    points = normal(count, 2, 3, seed=seed)
-    vectors = normal(k, 2, 3, seed=seed + 1)
-    mean = normal(2, 3, seed=seed + 2) if with_mean else None
+    points = normal_doubles(count, 2, 3, seed=seed)
+    vectors = normal_doubles(k, 2, 3, seed=seed + 1)
+    mean = normal_doubles(2, 3, seed=seed + 2) if with_mean else None
     shift = [0.0] * 6 if mean is None else mean.flatten().tolist()
     rows = points.flatten(1).tolist()
     directions = vectors.flatten(1).tolist()
@@ -59,16 +55,16 @@ def test_project_and_reconstruct_equal_the_loops(
 
 
 def test_gradients() -> None:
-    points = normal(3, 2, 2, 2).requires_grad_()
-    vectors = normal(2, 2, 2, 2, seed=1).requires_grad_()
-    mean = normal(2, 2, 2, seed=2).requires_grad_()
-    coefficients = normal(3, 2, seed=3).requires_grad_()
+    points = normal_doubles(3, 2, 2, 2).requires_grad_()
+    vectors = normal_doubles(2, 2, 2, 2, seed=1).requires_grad_()
+    mean = normal_doubles(2, 2, 2, seed=2).requires_grad_()
+    coefficients = normal_doubles(3, 2, seed=3).requires_grad_()
 
     def projected(points: Tensor, vectors: Tensor, mean: Tensor) -> Tensor:
         return factorisation.project(points, vectors, mean=mean)
 
     def decoded(coefficients: Tensor, vectors: Tensor, mean: Tensor) -> Tensor:
-        return factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
+        return factorisation.decode(coefficients, vectors, scale=2, mean=mean)
 
     assert torch.autograd.gradcheck(projected, (points, vectors, mean))
     assert torch.autograd.gradcheck(decoded, (coefficients, vectors, mean))
@@ -79,12 +75,12 @@ def test_gradients() -> None:
         lambda images: factorisation.upsampled(images, scale=3), (points,)
     )
     assert torch.autograd.gradcheck(
-        factorisation.relative_squared_error, (points, normal(3, 2, 2, 2).requires_grad_())
+        factorisation.relative_squared_error, (points, normal_doubles(3, 2, 2, 2).requires_grad_())
     )
 
 
 def test_as_many_bases_as_dimensions_lose_nothing() -> None:
-    points = normal(9, 5) + 3
+    points = normal_doubles(9, 5) + 3
     principal = bases.principal_bases(points, count=5)
     for mean in (None, principal.mean):
         coefficients = factorisation.project(points, principal.bases, mean=mean)
@@ -93,25 +89,25 @@ def test_as_many_bases_as_dimensions_lose_nothing() -> None:
 
 
 def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
-    points = normal(7, 2, 3)
+    points = normal_doubles(7, 2, 3)
     orthonormal = bases.principal_bases(points, count=4).bases
     torch.testing.assert_close(
-        factorisation.fitted(points, orthonormal), factorisation.project(points, orthonormal)
+        factorisation.fit_factors(points, orthonormal), factorisation.project(points, orthonormal)
     )
-    coefficients = factorisation.fitted(points.float().requires_grad_(), orthonormal.float())
+    coefficients = factorisation.fit_factors(points.float().requires_grad_(), orthonormal.float())
     assert coefficients.dtype == torch.float32 and not coefficients.requires_grad
 
 
 @pytest.mark.parametrize("k", [1, 3, 6, 9, 40])
 def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
     """Bases that are not orthonormal; with more of them than numbers the solution of least length."""
-    points = normal(5, 2, 3, seed=1)
-    vectors = normal(k, 2, 3, seed=2)
+    points = normal_doubles(5, 2, 3, seed=1)
+    vectors = normal_doubles(k, 2, 3, seed=2)
     if k > 1:
         vectors[-1] = vectors[0]  # and one of them twice
     columns = vectors.flatten(1).T.numpy()
     expected = np.linalg.lstsq(columns, points.flatten(1).T.numpy(), rcond=None)[0].T
-    coefficients = factorisation.fitted(points, vectors)
+    coefficients = factorisation.fit_factors(points, vectors)
     np.testing.assert_allclose(coefficients.numpy(), expected, atol=1e-10)
     if k > 6:
         reconstructed = factorisation.reconstruct(coefficients, vectors)
@@ -125,7 +121,7 @@ def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
 
 def test_what_becomes_of_the_mean() -> None:
     """The four ways of the table, each with the error that follows from its algebra."""
-    points = normal(50, 6) / (1 + torch.arange(6)) + torch.tensor([0, 0, 0, 1.0, 2, 3])
+    points = normal_doubles(50, 6) / (1 + torch.arange(6)) + torch.tensor([0, 0, 0, 1.0, 2, 3])
     principal_2 = bases.principal_bases(points, count=2)
     raw = bases.principal_bases(points, count=2, centred=False)
 
@@ -201,8 +197,8 @@ def looped_bilinear(image: Tensor, scale: int) -> list[list[float]]:
     seed=st.integers(0, 99),
 )
 def test_scaling_equals_the_loops(height: int, width: int, scale: int, seed: int) -> None:
-    small = normal(2, 3, height, width, seed=seed)
-    large = normal(2, 3, height * scale, width * scale, seed=seed)
+    small = normal_doubles(2, 3, height, width, seed=seed)
+    large = normal_doubles(2, 3, height * scale, width * scale, seed=seed)
     down = factorisation.downsampled(large, scale=scale)
     up = factorisation.upsampled(small, scale=scale)
     assert down.shape == small.shape and up.shape == large.shape
@@ -214,13 +210,13 @@ def test_scaling_equals_the_loops(height: int, width: int, scale: int, seed: int
 
 
 def test_scaling_by_two_is_bilinear_both_ways() -> None:
-    images = normal(2, 3, 8, 6)
+    images = normal_doubles(2, 3, 8, 6)
     bilinear = F.interpolate(images, scale_factor=0.5, mode="bilinear", align_corners=False)
     torch.testing.assert_close(factorisation.downsampled(images, scale=2), bilinear)
 
 
 def test_scaling_by_one_changes_nothing_and_constants_stay() -> None:
-    images = normal(2, 3, 4, 6)
+    images = normal_doubles(2, 3, 4, 6)
     for scaled in (factorisation.downsampled, factorisation.upsampled):
         torch.testing.assert_close(scaled(images, scale=1), images, rtol=0, atol=0)
         torch.testing.assert_close(
@@ -230,15 +226,15 @@ def test_scaling_by_one_changes_nothing_and_constants_stay() -> None:
 
 def test_decoded_images_are_combinations_of_upsampled_bases() -> None:
     """D is linear: D(C B) = C D(B)."""
-    coefficients = normal(4, 3)
-    vectors = normal(3, 2, 4, 5, seed=1)
-    mean = normal(2, 4, 5, seed=2)
-    decoded = factorisation.decoded(coefficients, vectors, scale=2)
+    coefficients = normal_doubles(4, 3)
+    vectors = normal_doubles(3, 2, 4, 5, seed=1)
+    mean = normal_doubles(2, 4, 5, seed=2)
+    decoded = factorisation.decode(coefficients, vectors, scale=2)
     assert decoded.shape == (4, 2, 8, 10)
     torch.testing.assert_close(
         decoded, factorisation.reconstruct(coefficients, factorisation.upsampled(vectors, scale=2))
     )
-    moved = factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
+    moved = factorisation.decode(coefficients, vectors, scale=2, mean=mean)
     torch.testing.assert_close(
         moved - decoded, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1)
     )

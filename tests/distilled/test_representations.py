@@ -25,7 +25,7 @@ from ddlab.evaluation import measures
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, refuses, run_to_end
+from tests.support import assert_same, made_data, normal_floats, refuses, run_to_end
 
 M = 5
 U = 4
@@ -33,10 +33,6 @@ V = 3
 D = 7
 SCALE = 2
 AUGMENTATIONS = predefined_views.KINDS
-
-
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def views_of(augmentation: str) -> int:
@@ -57,7 +53,7 @@ def shift_tensors(shift: str, views: int) -> dict[str, Tensor]:
         "stored": {"view_coefficients": (views, M, V)},
     }[shift]
     return {
-        name: normal_tensor(*shape, seed=number)
+        name: normal_floats(*shape, seed=number)
         for number, (name, shape) in enumerate(shapes.items())
     }
 
@@ -66,9 +62,9 @@ def factors(
     augmentation: Any = "rotation", shift: Any = "networks", mean: bool = False
 ) -> Representations:
     tensors = {
-        "bases": normal_tensor(V, D, seed=10),
-        "coefficients": normal_tensor(M, V, seed=11),
-    } | ({"mean": normal_tensor(D, seed=12)} if mean else {})
+        "bases": normal_floats(V, D, seed=10),
+        "coefficients": normal_floats(M, V, seed=11),
+    } | ({"mean": normal_floats(D, seed=12)} if mean else {})
     return Representations(
         tensors | shift_tensors(shift, views_of(augmentation)), augmentation, shift
     )
@@ -77,7 +73,7 @@ def factors(
 def plain(augmentation: Any = "rotation", shift: Any = "stored") -> Representations:
     stored = 1 if shift == "same" else views_of(augmentation) + 1
     return Representations(
-        {"representations": normal_tensor(stored, M, D, seed=13)}, augmentation, shift
+        {"representations": normal_floats(stored, M, D, seed=13)}, augmentation, shift
     )
 
 
@@ -88,8 +84,8 @@ def parts(**changes: Any) -> dict[str, Any]:
         "targets": (factors(),),
         "class_names": (),
         "tensors": {
-            "image_bases": normal_tensor(U, 3, 4, 4),
-            "image_coefficients": normal_tensor(M, U, seed=1),
+            "image_bases": normal_floats(U, 3, 4, 4),
+            "image_coefficients": normal_floats(M, U, seed=1),
         },
         "mean": torch.full((3,), 0.5),
         "std": torch.full((3,), 0.25),
@@ -106,7 +102,7 @@ def plain_images(**changes: Any) -> DistilledSet:
         **{
             "kind": "images",
             "settings": {},
-            "tensors": {"images": normal_tensor(M, 3, 8, 8)},
+            "tensors": {"images": normal_floats(M, 3, 8, 8)},
             "targets": (plain(),),
         }
         | changes
@@ -133,7 +129,7 @@ def upsampled_slowly(images: Tensor, scale: int) -> Tensor:
 @pytest.mark.parametrize("mean", [False, True])
 def test_images_of_factors(mean: bool) -> None:
     """By sums over bases and pixels, in float64."""
-    extra = {"image_mean": normal_tensor(3, 4, 4, seed=2)} if mean else {}
+    extra = {"image_mean": normal_floats(3, 4, 4, seed=2)} if mean else {}
     distilled = factorised_set(tensors=parts()["tensors"] | extra)
     small: Any = sum(
         distilled.tensors["image_coefficients"][:, u, None, None, None].double()
@@ -246,7 +242,7 @@ def test_storage_is_what_the_bill_says(shift: Any, augmentation: str, mean: bool
     assert distilled.storage_floats() == sizes.bill(M).total
     # A mean of the images is stored too, and counted; the bill has none.
     with_mean = factorised_set(
-        tensors=parts()["tensors"] | {"image_mean": normal_tensor(3, 4, 4)},
+        tensors=parts()["tensors"] | {"image_mean": normal_floats(3, 4, 4)},
         targets=distilled.targets,
     )
     assert with_mean.storage_floats() == sizes.bill(M).total + 48
@@ -286,7 +282,7 @@ def test_round_trip_beside_labels(tmp_path: Path) -> None:
     """
     hard = HardLabels(torch.tensor([0, 1, 0, 1, 1]))
     saved = factorised_set(
-        targets=(factors(), StoredLabels(normal_tensor(M, 2)), hard), class_names=("a", "b")
+        targets=(factors(), StoredLabels(normal_floats(M, 2)), hard), class_names=("a", "b")
     )
     loaded = DistilledSet.load(saved.save(tmp_path / "set"))
     assert loaded.fingerprint == saved.fingerprint and torch.equal(loaded.labels, hard.classes)
@@ -314,7 +310,7 @@ def test_fingerprint_sees_every_part() -> None:
         factorised_set(settings={"scale": 4}),
         factorised_set(tensors=parts()["tensors"] | {"image_mean": torch.zeros(3, 4, 4)}),
         factorised_set(
-            tensors=parts()["tensors"] | {"image_coefficients": normal_tensor(M, U, seed=9)}
+            tensors=parts()["tensors"] | {"image_coefficients": normal_floats(M, U, seed=9)}
         ),
         factorised_set(targets=(factors(mean=True),)),
         factorised_set(targets=(factors(shift="bias"),)),
@@ -412,7 +408,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["representations", "bases", "view_coefficients"],
     ),
     "a name too many": (
-        {"targets": changed(T, biases=normal_tensor(3, V))},
+        {"targets": changed(T, biases=normal_floats(3, V))},
         ["representations", "biases", "'networks'"],
     ),
     "a name missing": (
@@ -428,7 +424,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["representations", "bases", "'bias'"],
     ),
     "plain and factors": (
-        {"targets": changed(P, bases=normal_tensor(V, D))},
+        {"targets": changed(P, bases=normal_floats(V, D))},
         ["representations", "alone"],
     ),
     "views of another augmentation": (
@@ -444,23 +440,23 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["representations", "[1, 5, any]"],
     ),
     "other images": (
-        {"targets": changed(P, representations=normal_tensor(4, 6, D))},
+        {"targets": changed(P, representations=normal_floats(4, 6, D))},
         ["representations", "[4, 5, any]"],
     ),
     "coefficients of other images": (
-        {"targets": changed(T, coefficients=normal_tensor(6, V))},
+        {"targets": changed(T, coefficients=normal_floats(6, V))},
         ["'coefficients'", "[5, 3]"],
     ),
     "coefficients of other bases": (
-        {"targets": changed(T, coefficients=normal_tensor(M, 4))},
+        {"targets": changed(T, coefficients=normal_floats(M, 4))},
         ["'coefficients'", "[5, 3]", "[5, 4]"],
     ),
     "mean of another width": (
-        {"targets": changed(T, mean=normal_tensor(6))},
+        {"targets": changed(T, mean=normal_floats(6))},
         ["mean", "[7]", "[6]"],
     ),
     "of no number": (
-        {"targets": changed(P, representations=normal_tensor(4, M, 0))},
+        {"targets": changed(P, representations=normal_floats(4, M, 0))},
         ["representations", "at least one number"],
     ),
     "float64": (
@@ -475,46 +471,46 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "overflow": (
         {
             "targets": changed(
-                T, coefficients=1e25 * normal_tensor(M, V), bases=1e25 * normal_tensor(V, D)
+                T, coefficients=1e25 * normal_floats(M, V), bases=1e25 * normal_floats(V, D)
             )
         },
         ["representations that are made", "finite"],
     ),
     "twice": ({"targets": (T, P)}, ["targets", "at most one"]),
     "stored labels alone": (
-        {"targets": (StoredLabels(normal_tensor(M, 1)),), "class_names": ("a",)},
+        {"targets": (StoredLabels(normal_floats(M, 1)),), "class_names": ("a",)},
         ["targets", "hard labels or representations"],
     ),
     "no bases": (
-        {"tensors": {"image_coefficients": normal_tensor(M, U)}},
+        {"tensors": {"image_coefficients": normal_floats(M, U)}},
         ["tensors", "image_bases"],
     ),
     "another tensor": (
-        {"tensors": IMAGES | {"mean": normal_tensor(3, 4, 4)}},
+        {"tensors": IMAGES | {"mean": normal_floats(3, 4, 4)}},
         ["tensors", "image_mean", "mean"],
     ),
     "bases of another count": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U + 1, 3, 4, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U + 1, 3, 4, 4)}},
         ["image_coefficients", "[any, 5]"],
     ),
     "bases flat": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 48)}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U, 48)}},
         ["image_bases", "[any, any, any, any]"],
     ),
     "bases of float64": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 4, 4).double()}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U, 3, 4, 4).double()}},
         ["image_bases", "float32"],
     ),
     "bases of one channel": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 1, 4, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U, 1, 4, 4)}},
         ["images", "[any, 3, any, any]"],
     ),
     "mean of another size": (
-        {"tensors": IMAGES | {"image_mean": normal_tensor(3, 8, 8)}},
+        {"tensors": IMAGES | {"image_mean": normal_floats(3, 8, 8)}},
         ["image_mean", "[3, 4, 4]"],
     ),
     "bases without pixels": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 0, 4)}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U, 3, 0, 4)}},
         ["image_bases", "pixel"],
     ),
     "images overflow": (
@@ -528,18 +524,18 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "scale 1.5": ({"settings": {"scale": 1.5}}, ["scale", "integer"]),
     "settings not a dict": ({"settings": 2}, ["settings", "dict"]),
     "settings of plain images": (
-        {"kind": "images", "tensors": {"images": normal_tensor(M, 3, 8, 8)}},
+        {"kind": "images", "tensors": {"images": normal_floats(M, 3, 8, 8)}},
         ["settings", "empty"],
     ),
     "an unknown kind": ({"kind": "factorized"}, ["kind", "nearest: 'factorised'"]),
-    "names that are no text": ({"tensors": IMAGES | {3: normal_tensor(2)}}, ["tensors", "by name"]),
+    "names that are no text": ({"tensors": IMAGES | {3: normal_floats(2)}}, ["tensors", "by name"]),
     "not square": (
-        {"tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 4, 5)}},
+        {"tensors": IMAGES | {"image_bases": normal_floats(U, 3, 4, 5)}},
         ["images", "square"],
     ),
     "odd sides": (
         {
-            "tensors": IMAGES | {"image_bases": normal_tensor(U, 3, 3, 3)},
+            "tensors": IMAGES | {"image_bases": normal_floats(U, 3, 3, 3)},
             "settings": {"scale": 1},
             "targets": (factors("jigsaw"),),
         },
@@ -557,7 +553,7 @@ def test_bad_input(name: str) -> None:
 
 def test_a_set_of_turned_images_may_be_odd_and_others_oblong() -> None:
     oblong = factorised_set(
-        tensors=IMAGES | {"image_bases": normal_tensor(U, 3, 2, 4)}, targets=(factors("jigsaw"),)
+        tensors=IMAGES | {"image_bases": normal_floats(U, 3, 2, 4)}, targets=(factors("jigsaw"),)
     )
     assert oblong.image_size == (4, 8) and len(oblong.pairs()[0]) == 4 * M
 
@@ -592,11 +588,11 @@ def test_foreign_descriptions_in_a_file(tmp_path: Path) -> None:
 
 
 def test_shift_models_and_sets_speak_of_the_same_names() -> None:
-    views = shift_models.shifted(normal_tensor(M, V), {}, "same", views=3)
-    view_coefficients = normal_tensor(3, M, V, seed=4)
+    views = shift_models.shifted(normal_floats(M, V), {}, "same", views=3)
+    view_coefficients = normal_floats(3, M, V, seed=4)
     for shift in storage_budget.SHIFTS:
         fitted = shift_models.fit(views[0], view_coefficients, shift, hidden=2, steps=2)
-        tensors = {"bases": normal_tensor(V, D), "coefficients": views[0], **fitted}
+        tensors = {"bases": normal_floats(V, D), "coefficients": views[0], **fitted}
         assert factorised_set(targets=(Representations(tensors, "rotation", shift),)).pairs()[
             1
         ].shape == (

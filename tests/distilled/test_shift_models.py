@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ddlab.distilled import shift_models, storage_budget
-from tests.support import global_randomness, refuses
+from tests.support import global_randomness, normal_doubles, refuses
 
 ROWS = 7
 BASES = 5
@@ -17,21 +17,17 @@ VIEWS = 3
 HIDDEN = 4
 
 
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-C = normal_tensor(ROWS, BASES)
-VIEW_COEFFICIENTS = normal_tensor(VIEWS, ROWS, BASES, seed=1)
+C = normal_doubles(ROWS, BASES)
+VIEW_COEFFICIENTS = normal_doubles(VIEWS, ROWS, BASES, seed=1)
 NETWORKS = {
-    "first_weights": normal_tensor(VIEWS, HIDDEN, BASES, seed=2),
-    "first_biases": normal_tensor(VIEWS, HIDDEN, seed=3),
-    "second_weights": normal_tensor(VIEWS, BASES, HIDDEN, seed=4),
-    "second_biases": normal_tensor(VIEWS, BASES, seed=5),
+    "first_weights": normal_doubles(VIEWS, HIDDEN, BASES, seed=2),
+    "first_biases": normal_doubles(VIEWS, HIDDEN, seed=3),
+    "second_weights": normal_doubles(VIEWS, BASES, HIDDEN, seed=4),
+    "second_biases": normal_doubles(VIEWS, BASES, seed=5),
 }
 STORED: dict[str, dict[str, Tensor]] = {
     "same": {},
-    "bias": {"biases": normal_tensor(VIEWS, BASES, seed=6)},
+    "bias": {"biases": normal_doubles(VIEWS, BASES, seed=6)},
     "networks": NETWORKS,
     "stored": {"view_coefficients": VIEW_COEFFICIENTS},
 }
@@ -112,7 +108,7 @@ def test_the_bias_is_the_least_squares_one() -> None:
         torch.testing.assert_close(fitted["biases"][view], expected, rtol=1e-10, atol=1e-12)
     best = shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, fitted, "bias")
     for seed in range(5):
-        moved = {"biases": fitted["biases"] + 1e-3 * normal_tensor(VIEWS, BASES, seed=seed)}
+        moved = {"biases": fitted["biases"] + 1e-3 * normal_doubles(VIEWS, BASES, seed=seed)}
         assert shift_models.mean_squared_error(C, VIEW_COEFFICIENTS, moved, "bias") > best
 
 
@@ -191,7 +187,7 @@ def test_mean_squared_error() -> None:
 
 def test_a_shift_that_networks_can_hold_is_found() -> None:
     """Q with as many hidden units as made the shifts: nearly nothing is left."""
-    c = normal_tensor(200, 3)
+    c = normal_doubles(200, 3)
     true_networks = {
         name: value[:1]
         for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()
@@ -250,7 +246,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "hidden of two sizes": (
         lambda: shift_models.predicted_shifts(
-            C, NETWORKS | {"first_biases": normal_tensor(VIEWS, 3)}
+            C, NETWORKS | {"first_biases": normal_doubles(VIEWS, 3)}
         ),
         ["first_biases", "[3, 4]"],
     ),

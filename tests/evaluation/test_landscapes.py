@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
-from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
@@ -27,7 +26,7 @@ from ddlab.evaluation.landscapes import (
 from ddlab.methods.distillation import from_images
 from ddlab.training import supervised
 from ddlab.training.trajectories import by_name, vector
-from tests.support import refuses
+from tests.support import normal_doubles, refuses
 
 F64 = torch.float64
 RECIPE = supervised.Config.teaching(
@@ -35,12 +34,8 @@ RECIPE = supervised.Config.teaching(
 )
 
 
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
-
-
 def test_a_plane_goes_through_its_three_points() -> None:
-    points = normal(3, 50)
+    points = normal_doubles(3, 50)
     plane = plane_through(*points)
     places = plane.places(points)
     torch.testing.assert_close(plane.points(places), points)
@@ -48,14 +43,14 @@ def test_a_plane_goes_through_its_three_points() -> None:
     lengths = plane.directions @ plane.directions.T
     torch.testing.assert_close(lengths, torch.eye(2, dtype=F64) * lengths[0, 0])
     assert plane.share(points) == pytest.approx(1)
-    assert plane.share(plane.points(normal(9, 2, seed=1))) == pytest.approx(1)
-    assert plane.share(points + normal(3, 50, seed=2)) < 1
+    assert plane.share(plane.points(normal_doubles(9, 2, seed=1))) == pytest.approx(1)
+    assert plane.share(points + normal_doubles(3, 50, seed=2)) < 1
     with refuses("points", "on one line"):
         plane_through(points[0], points[1], (points[0] + points[1]) / 2)
 
 
 def test_the_main_plane_is_that_of_the_principal_components() -> None:
-    points = normal(9, 30) * torch.linspace(3, 0.1, 30, dtype=F64)
+    points = normal_doubles(9, 30) * torch.linspace(3, 0.1, 30, dtype=F64)
     components = torch.from_numpy(PCA(2).fit(points.numpy()).components_)
     directions = main_plane(points, points.mean(0)).directions
     torch.testing.assert_close((directions * components).sum(1).abs(), torch.ones(2, dtype=F64))
@@ -69,9 +64,9 @@ def test_the_main_plane_is_that_of_the_principal_components() -> None:
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(4, 9))
 def test_places_are_those_of_least_squares(seed: int, length: int) -> None:
-    origin, points = normal(length, seed=seed + 1), normal(5, length, seed=seed)
+    origin, points = normal_doubles(length, seed=seed + 1), normal_doubles(5, length, seed=seed)
     scales = torch.tensor([[0.01], [100.0]], dtype=F64)
-    plane = Plane(origin, normal(2, length, seed=seed + 2) * scales)
+    plane = Plane(origin, normal_doubles(2, length, seed=seed + 2) * scales)
     moves = (points - origin).numpy()
     expected = np.linalg.lstsq(plane.directions.numpy().T, moves.T, rcond=None)[0].T
     assert plane.places(points).numpy() == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -81,7 +76,11 @@ def test_places_are_those_of_least_squares(seed: int, length: int) -> None:
 
 
 def test_random_directions_are_as_long_as_the_network_filter_by_filter() -> None:
-    weights = {"weight": normal(3, 2, 2), "bias": normal(3), "output": normal(4, 3)}
+    weights = {
+        "weight": normal_doubles(3, 2, 2),
+        "bias": normal_doubles(3),
+        "output": normal_doubles(4, 3),
+    }
     plane = random_plane(weights, seed=1)
     torch.testing.assert_close(plane.origin, vector(weights))
     for direction in plane.directions:
@@ -116,7 +115,7 @@ def test_places_of_a_grid_have_the_losses_of_their_networks(grey: ImageData, nor
         (images[:4], lambda logits: logits.square().mean()),
     )
     x, y = plane.axes(points, 5)
-    measured = plane.measured(terms, x, y, at_once=7)
+    measured = plane.measure(terms, x, y, at_once=7)
     assert measured.shape == (2, 5, 5)
     for row, column in ((0, 0), (1, 4), (2, 2), (3, 1), (4, 3)):
         weights = by_name(
@@ -134,7 +133,7 @@ def test_places_of_a_grid_have_the_losses_of_their_networks(grey: ImageData, nor
 @pytest.mark.parametrize("labels", ["hard", "stored"])
 def test_the_landscape_of_a_set_has_both_students_in_it(grey: ImageData, labels: str) -> None:
     chosen = from_images(grey.normalised(slice(6)), grey.train_labels[:6], grey)
-    chosen = chosen.with_targets(StoredLabels(normal(6, 3).float()))
+    chosen = chosen.with_targets(StoredLabels(normal_doubles(6, 3).float()))
     drawn = landscape(chosen, grey, labels=labels, config=RECIPE, cells=5, images=9, progress=False)
     assert {name: loss.shape for name, loss in drawn.losses.items()} == {
         ON_SET: (5, 5),

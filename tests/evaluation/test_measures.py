@@ -202,7 +202,7 @@ def test_bad_coverage_input() -> None:
     with refuses("neighbours", "less than", "8"):
         measures.nearest_neighbour_coverage(real, real, neighbours=8)
     with refuses("radii"):
-        measures.covered(real, real[:3, 0], real)
+        measures.coverage(real, real[:3, 0], real)
 
 
 def test_the_ratio_and_the_fewest_images() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ddlab.core import DDLabError, Parameters, fail, narrowed, parameter
+from ddlab.core import DDLabError, Parameters, fail, narrow, parameter
 from ddlab.explorers import (
     Change,
     Chart,
@@ -710,7 +710,7 @@ def test_the_panel(opened: Any) -> None:
     assert small_button.description == "Share" and small.children == (lab.share_field,)
     more_button.value = True
     assert folded.layout.display == "flex"
-    laboratory = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
+    laboratory = opened(declared(**OF_RUNS), narrow(Settings, colour=("blue",))(), key="one")
     assert "colour" not in laboratory.panel, "a choice of one thing is none"
 
 

@@ -231,10 +231,10 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
 
 def test_a_slider_keeps_both_ends_and_where_it_opened() -> None:
     values = list(range(1, 21))
-    assert recording._thinned(values, 12, 2) == (1, 12, 20)
-    assert recording._thinned(values, 20, 2) == (1, 20)
-    assert recording._thinned(values, 19, 4) == (1, 7, 19, 20)
-    assert recording._thinned(values, 12, 1) == (12,)
+    assert recording._thin(values, 12, 2) == (1, 12, 20)
+    assert recording._thin(values, 20, 2) == (1, 20)
+    assert recording._thin(values, 19, 4) == (1, 7, 19, 20)
+    assert recording._thin(values, 12, 1) == (12,)
 
 
 def test_marks_are_clicked_one_at_a_time() -> None:

@@ -8,6 +8,7 @@ from ddlab.data import ImageData
 from ddlab.lessons.shared.image_landscape import draw, surface
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
+from tests.support import doubled
 
 LABELS = {"x_label": "x", "y_label": "y"}
 
@@ -15,11 +16,7 @@ LABELS = {"x_label": "x", "y_label": "y"}
 @pytest.fixture
 def drawn(grey: ImageData, teacher: Network):
     images = [grey.normalised(slice(3 * n, 3 * n + 3)).double() for n in range(3)]
-    weights = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in teacher.weights.items()
-    }
-    wide = Network(spec=teacher.spec, weights=weights)
+    wide = doubled(teacher)
     told: list[float] = []
     labels = torch.arange(3)
     land = surface(wide, labels, images, 5, watch=lambda words, share: told.append(share))

@@ -18,7 +18,7 @@ import pytest
 from ddlab.core import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.explorers.stops import other_stops
-from ddlab.explorers.views import flattened
+from ddlab.explorers.views import flatten
 from tests.lessons.rows import BUTTON, DRAG, Recipe, rows
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def press(lab: Laboratory, name: str, value: Any) -> None:
         button.click()
     elif name == DRAG:
         point, x, y = value
-        (view,) = (view for view in flattened(lab.lab.views) if view.drag is not None)
+        (view,) = (view for view in flatten(lab.lab.views) if view.drag is not None)
         plot = lab.widget(view.draw)
         count = plot.dragged.get("count", 0) + 1
         plot.dragged = {"count": count, "point": point, "x": x, "y": y, "done": True}

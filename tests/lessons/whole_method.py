@@ -22,7 +22,7 @@ from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from ddlab.training import supervised
-from tests.support import made_data
+from tests.support import doubled, made_data
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
 
@@ -125,21 +125,6 @@ def run(source: str, **names: Any) -> dict[str, Any]:
     }
     exec(source, space)
     return space
-
-
-def doubled(value: Any) -> Any:
-    """The same with float64 tensors, in dicts, dataclasses and networks."""
-    if isinstance(value, Tensor):
-        return value.double() if value.is_floating_point() else value
-    if isinstance(value, dict):
-        return {name: doubled(item) for name, item in value.items()}
-    if isinstance(value, Network):
-        return dataclasses.replace(value, weights=doubled(value.weights))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(
-            value, **{f.name: doubled(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        )
-    return value
 
 
 def updated(module: Any, config: Any, inputs: Inputs, updates: int = UPDATES) -> Any:

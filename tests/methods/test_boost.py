@@ -23,8 +23,7 @@ from ddlab.methods.shared import kernel_ridge
 from ddlab.networks import Network
 from ddlab.runs import Inputs, cache, process
 from ddlab.unlabelled import bases, sets
-from tests.methods.test_krr_st import doubled
-from tests.support import assert_same, made_data, refuses, run_to_end
+from tests.support import assert_same, doubled, made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "network": networks.spec("convnet", width=3, growth=2, depth=2),

@@ -189,7 +189,7 @@ def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> No
     data = inputs.data
     state = dc.init(settings, inputs)
     assert data is not None
-    warmed = dc.warmed_up(settings, inputs, state)
+    warmed = dc.warm_up(settings, inputs, state)
     module = (
         networks.Network(spec=dc.network_spec(settings, inputs), weights=state.network)
         .module()
@@ -209,7 +209,7 @@ def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> No
     after, _ = dc.update(settings, inputs, state)
     assert_same(after.network, warmed)
     plain = dc.init(config(), inputs)
-    assert dc.warmed_up(config(), inputs, plain) is plain.network
+    assert dc.warm_up(config(), inputs, plain) is plain.network
 
 
 def test_passes_of_real_images_change_rounding_alone(

@@ -19,7 +19,7 @@ from ddlab.lessons.learning_through_training.attack import attack_rates
 from ddlab.methods import dd, sldd
 from ddlab.runs import Inputs, process
 from ddlab.training import ordered
-from ddlab.training.unrolled import trained
+from ddlab.training.unrolled import train
 from tests.support import assert_same, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
@@ -181,7 +181,7 @@ def test_fewer_points_than_dimensions_cannot_serve_every_start() -> None:
                 )
             }
             misses.append(
-                float((trained(inner, start, {"images": images})[-1]["theta"] - answer).norm())
+                float((train(inner, start, {"images": images})[-1]["theta"] - answer).norm())
             )
         assert (max(misses) < 1e-12) is (points == dimensions)
 
@@ -204,7 +204,7 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
         ordered, ordered.Config.for_set(again, seed=3), Inputs(distilled=again, device="cpu")
     )
     (start,) = dd.starts(settings, inputs, 0)
-    expected = trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
+    expected = train(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
     assert all(
         torch.allclose(student.weights[name], value, rtol=1e-5, atol=1e-7)
         for name, value in expected.items()

@@ -16,7 +16,7 @@ from ddlab.data import siamese_views
 from ddlab.methods import dm
 from ddlab.methods.shared import matching
 from ddlab.runs import Inputs, process
-from tests.support import made_data, refuses, run_to_end
+from tests.support import doubled, made_data, refuses, run_to_end
 
 SMALL: dict[str, Any] = {
     "images_per_class": 2,
@@ -48,10 +48,7 @@ def in_double(settings: dm.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPat
 
     def double(*arguments: Any) -> Any:
         spec, weights = fresh(*arguments)
-        return spec, {
-            name: value.double() if value.is_floating_point() else value
-            for name, value in weights.items()
-        }
+        return spec, doubled(weights)
 
     monkeypatch.setattr(dm, "fresh_network", double)
     state = dm.init(settings, inputs)

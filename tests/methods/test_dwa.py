@@ -17,8 +17,8 @@ from ddlab.methods import dwa, sre2l
 from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs, process
-from tests.methods.test_recovery import in_double, plain_module
-from tests.support import assert_same, assert_unchanged, refuses, run_to_end, snapshot
+from tests.methods.test_recovery import plain_module
+from tests.support import assert_same, assert_unchanged, doubled, refuses, run_to_end, snapshot
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def plainly_adjusted(
 def test_directed_adjustment_is_algorithm_1(
     steps: int, radius: float, colour: ImageData, colour_teacher: Network
 ) -> None:
-    teacher = in_double(colour_teacher)
+    teacher = doubled(colour_teacher)
     module = plain_module(colour_teacher)
     before = snapshot(teacher)
     images, labels = real_batch(settings(), colour, 0)
@@ -88,7 +88,7 @@ def test_directed_adjustment_is_algorithm_1(
 def test_the_adjustment_goes_uphill(colour: ImageData, colour_teacher: Network) -> None:
     images, labels = real_batch(settings(), colour, 0)
     adjustment = dwa.directed_adjustment(
-        in_double(colour_teacher), images, labels, steps=8, radius=0.02
+        doubled(colour_teacher), images, labels, steps=8, radius=0.02
     )
     assert (adjustment.losses.diff() > 0).all()
 
@@ -98,7 +98,7 @@ def test_several_images_of_each_class_are_a_batch_too(
 ) -> None:
     images, labels = two_batches(colour)
     adjustment = dwa.directed_adjustment(
-        in_double(colour_teacher), images, labels, steps=1, radius=0.1
+        doubled(colour_teacher), images, labels, steps=1, radius=0.1
     )
     assert float(adjustment.length) == pytest.approx(0.1)
 
@@ -108,7 +108,7 @@ def test_a_large_batch_is_taken_in_parts(
 ) -> None:
     """Memory is a matter of the parts; the adjustment is that of the whole batch."""
     images, labels = two_batches(colour)
-    whole = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    whole = dwa.directed_adjustment(doubled(colour_teacher), images, labels, steps=3, radius=0.5)
     part_sizes = []
     real = networks.call
     monkeypatch.setattr(
@@ -117,7 +117,7 @@ def test_a_large_batch_is_taken_in_parts(
         lambda s, w, some, *a, **k: part_sizes.append(len(some)) or real(s, w, some, *a, **k),
     )
     monkeypatch.setattr(dwa, "AT_ONCE", 3)
-    parts = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    parts = dwa.directed_adjustment(doubled(colour_teacher), images, labels, steps=3, radius=0.5)
     assert part_sizes == [3, 1] * 3
     for in_one, in_parts in zip(
         (*whole.weights.values(), whole.losses),

@@ -21,8 +21,8 @@ from ddlab.methods import fadrm, sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network, zoo
 from ddlab.runs import Inputs, Step, process
-from tests.methods.test_recovery import draw, hooked_gaps, in_double
-from tests.support import assert_same, made_data, refuses, run_to_end
+from tests.methods.test_recovery import hooked_gaps
+from tests.support import assert_same, doubled, made_data, normal_doubles, refuses, run_to_end
 
 DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
 
@@ -107,7 +107,7 @@ def test_resampling_is_bilinear_between_pixel_centres(
     old: tuple[int, int], new: tuple[int, int]
 ) -> None:
     """Against scipy's spline of order 1 at the centres of the new pixels."""
-    images = draw(2, 3, *old)
+    images = normal_doubles(2, 3, *old)
     centres = [(np.arange(n) + 0.5) * o / n - 0.5 for o, n in zip(old, new, strict=True)]
     places = np.meshgrid(*centres, indexing="ij")
     expected = []
@@ -118,30 +118,30 @@ def test_resampling_is_bilinear_between_pixel_centres(
                 for channel in image
             ]
         )
-    resampled = fadrm.resampled(images, new)
+    resampled = fadrm.resample(images, new)
     torch.testing.assert_close(
         resampled, torch.from_numpy(np.array(expected)), rtol=1e-12, atol=1e-12
     )
-    assert torch.autograd.gradcheck(lambda x: fadrm.resampled(x, new), (images.requires_grad_(),))
+    assert torch.autograd.gradcheck(lambda x: fadrm.resample(x, new), (images.requires_grad_(),))
 
 
 def test_resampling_to_the_same_size_changes_nothing() -> None:
-    images = draw(2, 3, 5, 7)
-    assert torch.equal(fadrm.resampled(images, (5, 7)), images)
+    images = normal_doubles(2, 3, 5, 7)
+    assert torch.equal(fadrm.resample(images, (5, 7)), images)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.5, 1.0])
 def test_merging_is_equation_9(ratio: float) -> None:
-    images = draw(2, 3, 6, 6)
-    patches = draw(2, 3, 8, 8, seed=1)
+    images = normal_doubles(2, 3, 6, 6)
+    patches = normal_doubles(2, 3, 8, 8, seed=1)
     resampled = F.interpolate(patches, size=(6, 6), mode="bilinear", align_corners=False)
     expected = ratio * images.numpy() + (1 - ratio) * resampled.numpy()
-    merged = fadrm.merged_with_residual(images, patches, ratio)
+    merged = fadrm.merge_residual(images, patches, ratio)
     torch.testing.assert_close(merged, torch.from_numpy(expected), rtol=1e-14, atol=1e-14)
     if ratio in (0.0, 1.0):
         assert torch.equal(merged, images if ratio else resampled)
     arguments = (images.requires_grad_(), patches.requires_grad_())
-    assert torch.autograd.gradcheck(lambda x, p: fadrm.merged_with_residual(x, p, ratio), arguments)
+    assert torch.autograd.gradcheck(lambda x, p: fadrm.merge_residual(x, p, ratio), arguments)
 
 
 def test_networks_take_turns() -> None:
@@ -162,7 +162,7 @@ def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> No
 
 def plain_shufflenet(network: Network) -> nn.Module:
     module = zoo.FAMILIES["shufflenet_v2_x0_5"].make(3, 2, DATA.image_size).double()
-    module.load_state_dict(in_double(network).weights)
+    module.load_state_dict(doubled(network).weights)
     return module.eval().requires_grad_(False)
 
 
@@ -232,10 +232,10 @@ def test_updates_are_algorithm_1(
     """
     for some in (teachers[:1], teachers):
         config = settings(**{"lambda_mean": 0.05, "lambda_var": 0.02} | changes)
-        inputs = Inputs(data=DATA, teachers=tuple(in_double(teacher) for teacher in some))
+        inputs = Inputs(data=DATA, teachers=tuple(doubled(teacher) for teacher in some))
         for batch in (0, 1):
             patches = fadrm.patches(config, inputs, batch).double()
-            start = fadrm.resampled(
+            start = fadrm.resample(
                 patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size)
             )
             state = fadrm.State(
@@ -305,7 +305,7 @@ def test_merging_all_returns_to_the_patches(teachers: tuple[Network, Network]) -
         patches = fadrm.patches(config, inputs, batch)
         for merge, size in ((2, 12), (4, 9)):
             state = whole[7 * batch + merge - 1].state
-            assert torch.equal(state.images, fadrm.resampled(patches, (size, size)))
+            assert torch.equal(state.images, fadrm.resample(patches, (size, size)))
             assert state.optimiser.step == 0 and not state.optimiser.first["images"].any()
 
 

@@ -159,9 +159,9 @@ def test_latent_vectors_of_a_frozen_generator_go_downhill(inputs: Inputs, in_dou
 
 def test_a_long_gradient_is_cut_to_its_length_and_a_short_one_is_not() -> None:
     gradient = {"a": torch.tensor([3.0]), "b": torch.tensor([[4.0]])}
-    cut = gtn.shortened(gradient, 1.0)
+    cut = gtn.shorten(gradient, 1.0)
     assert float(cut["a"]) == pytest.approx(0.6) and float(cut["b"]) == pytest.approx(0.8)
-    assert torch.equal(gtn.shortened(gradient, 6.0)["a"], gradient["a"])
+    assert torch.equal(gtn.shorten(gradient, 6.0)["a"], gradient["a"])
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)

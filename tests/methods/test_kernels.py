@@ -17,13 +17,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from ddlab.methods.shared import kernels
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
-from tests.support import refuses
+from tests.support import normal_doubles, refuses
 
 NETWORKS = [name for name in kernels.KERNELS if name != "rbf"]
-
-
-def images(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.ndarray) -> float:
@@ -85,8 +81,8 @@ def by_joint_covariance(spec: KernelSpec, image: np.ndarray, other_image: np.nda
 @pytest.mark.parametrize("name", NETWORKS)
 def test_is_the_covariance_of_all_pixels(name: str, kind: str) -> None:
     spec = KernelSpec(kernel=name, kind=kind, weight_std=1.3, bias_std=0.2)
-    first = images(2, 2, 4, 5)
-    second = images(3, 2, 4, 5, seed=1)
+    first = normal_doubles(2, 2, 4, 5)
+    second = normal_doubles(3, 2, 4, 5, seed=1)
     expected = []
     for row_image in first:
         expected.append(
@@ -197,7 +193,7 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
     variance.
     """
     spec = KernelSpec(kernel=name, kind=kind, bias_std=0.3)
-    pair = images(2, 2, 3, 3)
+    pair = normal_doubles(2, 2, 3, 3)
     exact = kernel_matrix(spec, pair, pair)
     narrow = 24
     wide = 384
@@ -220,7 +216,10 @@ def test_wide_networks_come_nearer_as_one_over_the_root_of_width(name: str, kind
 @pytest.mark.parametrize("name", kernels.KERNELS)
 def test_gradients(name: str, kind: str) -> None:
     spec = KernelSpec(kernel=name, kind=kind)
-    leaves = images(2, 1, 4, 4).requires_grad_(), images(2, 1, 4, 4, seed=1).requires_grad_()
+    leaves = (
+        normal_doubles(2, 1, 4, 4).requires_grad_(),
+        normal_doubles(2, 1, 4, 4, seed=1).requires_grad_(),
+    )
     assert torch.autograd.gradcheck(lambda a, b: kernel_matrix(spec, a, b), leaves, fast_mode=True)
     assert torch.autograd.gradcheck(lambda a: kernel_matrix(spec, a, a), leaves[:1], fast_mode=True)
 
@@ -228,8 +227,8 @@ def test_gradients(name: str, kind: str) -> None:
 @pytest.mark.parametrize("name", ["rbf", "fc2", "conv2"])
 def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = KernelSpec(kernel=name)
-    first = images(7, 1, 4, 4).requires_grad_()
-    second = images(5, 1, 4, 4, seed=1)
+    first = normal_doubles(7, 1, 4, 4).requires_grad_()
+    second = normal_doubles(5, 1, 4, 4, seed=1)
 
     def computed(pairs: int) -> tuple[Tensor, ...]:
         monkeypatch.setattr(kernels, "_pairs_at_once", lambda *_: pairs)
@@ -258,8 +257,8 @@ def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
     and the kernel.
     """
     many, side = (200, 8) if name == "rbf" or name.startswith("fc") else (30, 8)
-    first = images(many, 1, side, side).requires_grad_()
-    second = images(many, 1, side, side, seed=1)
+    first = normal_doubles(many, 1, side, side).requires_grad_()
+    second = normal_doubles(many, 1, side, side, seed=1)
     beside = 8 * (6 * many * side**2 + 3 * many**2)
 
     def forward_and_backward(megabytes: float) -> None:
@@ -273,8 +272,8 @@ def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
 
 
 def test_both_kernels_of_a_regression_at_once() -> None:
-    support = images(3, 2, 4, 4)
-    queries = images(5, 2, 4, 4, seed=1)
+    support = normal_doubles(3, 2, 4, 4)
+    queries = normal_doubles(5, 2, 4, 4, seed=1)
     for name in kernels.KERNELS:
         within, cross = kernels.support_and_cross(KernelSpec(kernel=name), support, queries)
         torch.testing.assert_close(within, kernel_matrix(KernelSpec(kernel=name), support, support))
@@ -294,7 +293,7 @@ def test_constant_black_and_equal_images_stay_finite(name: str) -> None:
 
 def test_what_float32_loses() -> None:
     """As the docstring says: the angle of equal images is known to the root of the rounding."""
-    some = images(6, 1, 16, 16)
+    some = normal_doubles(6, 1, 16, 16)
     assert (
         float(kernel_matrix(KernelSpec(kernel="rbf", gamma=1e6), some.float(), some.float()).max())
         <= 1
@@ -310,7 +309,10 @@ def test_what_float32_loses() -> None:
 def test_refuses_in_a_sentence() -> None:
     with refuses("megabytes", "one pair", "given 1"):
         kernel_matrix(
-            KernelSpec(kernel="conv3"), images(1, 1, 99, 199), images(1, 1, 99, 199), megabytes=1
+            KernelSpec(kernel="conv3"),
+            normal_doubles(1, 1, 99, 199),
+            normal_doubles(1, 1, 99, 199),
+            megabytes=1,
         )
     options: dict[str, Any] = {"kernel": "fc4"}
     with refuses("kernel", "nearest", "'fc1'"):

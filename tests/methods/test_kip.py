@@ -18,7 +18,7 @@ from ddlab.methods import kip, selection
 from ddlab.methods.shared import kernels
 from ddlab.methods.shared.kernels import kernel_matrix
 from ddlab.runs import Inputs, process
-from tests.support import made_data, refuses, run_to_end
+from tests.support import made_data, normal_doubles, refuses, run_to_end
 
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
 
@@ -27,15 +27,11 @@ def config(**changes: Any) -> kip.Config:
     return kip.Config(**SMALL | changes)
 
 
-def rows(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @pytest.mark.parametrize("strength", [1e-6, 0.1])
 def test_predictions_are_scikit_learns(strength: float) -> None:
-    features = rows(5, 7)
-    real = rows(4, 7, seed=1)
-    labels = rows(5, 3, seed=2)
+    features = normal_doubles(5, 7)
+    real = normal_doubles(4, 7, seed=1)
+    labels = normal_doubles(5, 3, seed=2)
     support = features @ features.T
     cross = real @ features.T
     model = KernelRidge(alpha=strength * np.trace(support.numpy()) / 5, kernel="precomputed").fit(
@@ -45,7 +41,7 @@ def test_predictions_are_scikit_learns(strength: float) -> None:
     np.testing.assert_allclose(
         predicted.numpy(), model.predict(cross.numpy()), rtol=1e-8, atol=1e-9
     )
-    targets = rows(4, 3, seed=3)
+    targets = normal_doubles(4, 3, seed=3)
     assert float(kip.kernel_loss(predicted, targets)) == pytest.approx(
         float(((targets - predicted) ** 2).sum()) / 24
     )
@@ -55,14 +51,19 @@ def test_gradients_pass_through_the_ridge_too() -> None:
     def loss(support: Tensor, cross: Tensor, labels: Tensor) -> Tensor:
         support = support @ support.T
         return kip.kernel_loss(
-            kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9)
+            kip.predictions(support, cross, labels, strength=0.3), normal_doubles(4, 2, seed=9)
         )
 
     leaves = [
-        part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))
+        part.requires_grad_()
+        for part in (
+            normal_doubles(3, 5),
+            normal_doubles(4, 3, seed=1),
+            normal_doubles(3, 2, seed=2),
+        )
     ]
     assert torch.autograd.gradcheck(loss, leaves)
-    kernel = rows(3, 3).requires_grad_()
+    kernel = normal_doubles(3, 3).requires_grad_()
     torch.testing.assert_close(
         torch.autograd.grad(kip.mean_ridge(kernel, strength=0.3), kernel)[0],
         0.1 * torch.eye(3).double(),

@@ -32,18 +32,13 @@ SMALL: dict[str, Any] = {
 }
 
 
-def config(**changes: Any) -> krr_st.Config:
-    return krr_st.Config(**SMALL | changes)
-
-
 @pytest.fixture
 def inputs(grey: ImageData, teacher: Network) -> Inputs:
     return Inputs(data=grey, teachers=(teacher,))
 
 
-def doubled(network: Network) -> Network:
-    weights = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
-    return dataclasses.replace(network, weights=weights)
+def config(**changes: Any) -> krr_st.Config:
+    return krr_st.Config(**SMALL | changes)
 
 
 def test_the_pool_is_filled_first(inputs: Inputs) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 import ddlab
 from ddlab import evaluation
@@ -16,17 +15,13 @@ from ddlab.methods import kip, ls
 from ddlab.methods.distillation import from_images
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.runs import Inputs, process
-from tests.support import made_data, refuses, run_to_end
-
-
-def rows(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.support import made_data, normal_doubles, refuses, run_to_end
 
 
 def test_equation_8_number_by_number() -> None:
-    features = rows(4, 6)
-    real = rows(9, 6, seed=1)
-    targets = rows(9, 2, seed=2)
+    features = normal_doubles(4, 6)
+    real = normal_doubles(9, 6, seed=1)
+    targets = normal_doubles(9, 2, seed=2)
     support = (features @ features.T).numpy()
     cross = (real @ features.T).numpy()
     gram = cross.T @ cross
@@ -40,9 +35,9 @@ def test_equation_8_number_by_number() -> None:
 
 
 def test_without_a_ridge_the_predictions_are_the_nearest_that_any_labels_give() -> None:
-    features = rows(4, 6)
-    real = rows(9, 6, seed=1)
-    targets = rows(9, 2, seed=2)
+    features = normal_doubles(4, 6)
+    real = normal_doubles(9, 6, seed=1)
+    targets = normal_doubles(9, 2, seed=2)
     support = features @ features.T
     cross = real @ features.T
     labels = ls.solved_labels(support, cross.T @ cross, cross.T @ targets, strength=0.0)

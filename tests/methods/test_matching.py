@@ -190,8 +190,8 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
     images = grey.normalised(grey.of_class(0))
     config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
     step_options: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
-    real = matching.augmented(config, images, learned=False, **step_options)
-    learned = matching.augmented(config, images, learned=True, **step_options)
+    real = matching.augment(config, images, learned=False, **step_options)
+    learned = matching.augment(config, images, learned=True, **step_options)
     assert torch.equal(real, images) == (views in ("learned", "none"))
     assert torch.equal(learned, images) == (views in ("real", "none"))
     assert torch.equal(real, learned) == (views in ("shared", "none"))
@@ -199,8 +199,8 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
         assert torch.equal(
             real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1))
         )
-    plain = matching.augmented(config.replace(strategy=""), images, learned=True, **step_options)
+    plain = matching.augment(config.replace(strategy=""), images, learned=True, **step_options)
     assert (
         plain is images
-        and matching.augmented(dc.SMALL, images, learned=True, **step_options) is images
+        and matching.augment(dc.SMALL, images, learned=True, **step_options) is images
     )

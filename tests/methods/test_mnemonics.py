@@ -99,7 +99,7 @@ def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
         networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2
     )
     loss = F.cross_entropy(cosines, answers - 2)
-    our_loss, slopes = exemplars.released_gradient(
+    our_loss, slopes = exemplars.release_gradient(
         SETTINGS, inputs, weights, images.detach(), labels, (real, answers)
     )
     assert float(our_loss) == pytest.approx(loss.item(), rel=1e-10)
@@ -131,7 +131,7 @@ def test_phases_share_classes_evenly() -> None:
     assert phases.class_ends(half, 100) == [50, 60, 70, 80, 90, 100]
     with refuses("tasks", "shared evenly"):
         phases.class_ends(SETTINGS, 5)
-    rows, places = phases.arrived(SETTINGS.replace(order_seed=1), FOUR, 1)
+    rows, places = phases.arrivals(SETTINGS.replace(order_seed=1), FOUR, 1)
     order = phases.class_order(4, 1)
     assert [order[place] for place in places.tolist()] == FOUR.train_labels[rows].tolist()
 

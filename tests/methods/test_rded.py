@@ -173,7 +173,7 @@ def test_patches_have_derivatives() -> None:
 )
 def test_centred(height: int, width: int, taller: int, wider: int) -> None:
     patches = normal(2, 3, height, width)
-    framed = mosaic.centred(patches, image_size=(height + taller, width + wider))
+    framed = mosaic.centre(patches, image_size=(height + taller, width + wider))
     expected = np.zeros((2, 3, height + taller, width + wider))
     for row, column in itertools.product(range(height), range(width)):
         expected[:, :, taller // 2 + row, wider // 2 + column] = patches[:, :, row, column]

@@ -12,15 +12,11 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods.shared import descent, recovery
 from ddlab.networks import Network, convnet
-from tests.support import assert_unchanged, refuses, snapshot
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.support import assert_unchanged, doubled, normal_doubles, refuses, snapshot
 
 
 def remembered(channels: int) -> tuple[Tensor, Tensor]:
-    return draw(channels, seed=1), draw(channels, seed=2).square() + 0.1
+    return normal_doubles(channels, seed=1), normal_doubles(channels, seed=2).square() + 0.1
 
 
 def plain_gaps(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
@@ -39,7 +35,7 @@ def plain_gaps(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, 
 def test_gaps_equal_the_plain_formulas(
     shape: tuple[int, int, int, int], seed: int, channels_last: bool
 ) -> None:
-    inputs = draw(*shape, seed=seed)
+    inputs = normal_doubles(*shape, seed=seed)
     if channels_last:
         inputs = inputs.contiguous(memory_format=torch.channels_last)
     mean, variance = remembered(shape[1])
@@ -59,8 +55,8 @@ def test_gaps_equal_the_plain_formulas(
 )
 def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float]) -> None:
     """The gradient from above, and that of each gap, alone and together."""
-    inputs = draw(3, 4, 5, 2).requires_grad_()
-    above = draw(3, 4, 5, 2, seed=7)
+    inputs = normal_doubles(3, 4, 5, 2).requires_grad_()
+    above = normal_doubles(3, 4, 5, 2, seed=7)
     mean, variance = remembered(4)
     through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
     loss = (
@@ -81,7 +77,7 @@ def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float])
 
 def test_gaps_pass_gradcheck() -> None:
     mean, variance = remembered(3)
-    inputs = draw(2, 3, 3, 2).requires_grad_()
+    inputs = normal_doubles(2, 3, 3, 2).requires_grad_()
     assert torch.autograd.gradcheck(
         lambda x: recovery.batch_norm_gaps(x, mean, variance), (inputs,)
     )
@@ -93,7 +89,7 @@ def test_gaps_pass_gradcheck() -> None:
 
 def test_only_the_gap_used_has_a_gradient() -> None:
     """The passed inputs may be left unused, as for the last layer of a network."""
-    inputs = draw(2, 3, 3, 2).requires_grad_()
+    inputs = normal_doubles(2, 3, 3, 2).requires_grad_()
     mean, variance = remembered(3)
     (slope,) = torch.autograd.grad(recovery.batch_norm_gaps(inputs, mean, variance)[1], inputs)
     (expected,) = torch.autograd.grad(plain_gaps(inputs, mean, variance)[0], inputs)
@@ -101,7 +97,7 @@ def test_only_the_gap_used_has_a_gradient() -> None:
 
 
 def test_closed_gap_has_zero_gradient() -> None:
-    inputs = draw(4, 3, 2, 2)
+    inputs = normal_doubles(4, 3, 2, 2)
     variance, mean = torch.var_mean(inputs, (0, 2, 3), correction=0)
     inputs.requires_grad_()
     through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
@@ -115,7 +111,7 @@ def test_gap_invariances(shift: float, scale: float, seed: int) -> None:
     """The order of images and pixels does not matter; the variance gap does not see a shift, and
     scales with the square.
     """
-    inputs = draw(4, 3, 2, 5, seed=seed)
+    inputs = normal_doubles(4, 3, 2, 5, seed=seed)
     mean, variance = remembered(3)
     _, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
     shuffled = inputs.flip(0).transpose(2, 3).roll(1, 2)
@@ -141,21 +137,8 @@ def plain_module(teacher: Network) -> nn.Module:
     options = spec.options
     assert isinstance(options, convnet.Options)
     module = convnet.ConvNet(spec.channels, spec.classes, spec.image_size, options).double()
-    module.load_state_dict(
-        {
-            name: value.double() if value.is_floating_point() else value
-            for name, value in teacher.weights.items()
-        }
-    )
+    module.load_state_dict(doubled(teacher.weights))
     return module.eval().requires_grad_(False)
-
-
-def in_double(teacher: Network) -> Network:
-    weights = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in teacher.weights.items()
-    }
-    return dataclasses.replace(teacher, weights=weights)
 
 
 def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -186,9 +169,9 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
 
 def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None:
     module = plain_module(teacher)
-    double = in_double(teacher)
+    double = doubled(teacher)
     before = snapshot(double)
-    images = draw(5, 1, 8, 8).requires_grad_()
+    images = normal_doubles(5, 1, 8, 8).requires_grad_()
     logits, means, variances = hooked_gaps(module, images)
     matched = recovery.matched_call(double, images)
     torch.testing.assert_close(matched.outputs.logits, logits, rtol=1e-12, atol=1e-12)
@@ -216,9 +199,9 @@ def test_matched_call_with_other_weights_keeps_the_teachers_targets(
     teacher: Network, other_teacher: Network
 ) -> None:
     """Perturbed weights run, but the statistics are compared with what the teacher remembers."""
-    images = draw(4, 1, 8, 8)
-    double = in_double(teacher)
-    stranger = in_double(other_teacher)
+    images = normal_doubles(4, 1, 8, 8)
+    double = doubled(teacher)
+    stranger = doubled(other_teacher)
     moved = dict(double.weights)
     for name in networks.parameter_names(teacher.spec):
         moved[name] = stranger.weights[name]
@@ -248,7 +231,7 @@ def test_weighted_gap_counts_the_first_layer_ten_times(gaps: list[float]) -> Non
 
 @given(pixels=st.integers(0, 7), seed=st.integers(0, 2**40), step=st.integers(0, 500))
 def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: int) -> None:
-    images = draw(2, 1, 8, 8)
+    images = normal_doubles(2, 1, 8, 8)
     shifted = recovery.circular_shift(images, pixels, seed=seed, step=step)
     rolls = []
     for y in range(pixels + 1):
@@ -272,7 +255,7 @@ def test_circular_shift_reaches_every_offset() -> None:
 
 def test_clamping_to_valid_pixels(colour: ImageData) -> None:
     low, high = colour.valid_range()
-    images = 10 * draw(3, 3, 8, 8).float()
+    images = 10 * normal_doubles(3, 3, 8, 8).float()
     clamped = recovery.clamp_to_valid(images, low, high)
     for channel in range(3):
         black = (0 - colour.mean[channel]) / colour.std[channel]

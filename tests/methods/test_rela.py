@@ -17,16 +17,16 @@ from ddlab.runs import Inputs, process
 from tests.support import assert_same, made_data, refuses, run_to_end
 
 
+@pytest.fixture
+def inputs(grey: ImageData, teacher: Network) -> Inputs:
+    return Inputs(data=grey, teachers=(teacher,))
+
+
 def random_features(count: int = 50, width: int = 6, seed: int = 0) -> Tensor:
     """float32, correlated, of unlike scales and far from 0."""
     draw = torch.Generator().manual_seed(seed)
     mixed = torch.randn(count, width, generator=draw) @ torch.randn(width, width, generator=draw)
     return mixed * torch.logspace(-2, 1, width) + 5
-
-
-@pytest.fixture
-def inputs(grey: ImageData, teacher: Network) -> Inputs:
-    return Inputs(data=grey, teachers=(teacher,))
 
 
 def components_of(features: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,8 +16,8 @@ from ddlab.methods import sre2l
 from ddlab.methods.shared import recovery
 from ddlab.networks import Network
 from ddlab.runs import Inputs, process
-from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
-from tests.support import assert_same, made_data, refuses, run_to_end
+from tests.methods.test_recovery import hooked_gaps, plain_module
+from tests.support import assert_same, doubled, made_data, refuses, run_to_end
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_updates_equal_a_plain_loop(
     changes: dict[str, Any], batch: int, colour: ImageData, colour_teacher: Network
 ) -> None:
     config = settings(**changes)
-    inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
+    inputs = Inputs(data=colour, teachers=(doubled(colour_teacher),))
     start = recovery.first_images(config, inputs, batch).double()
     state = sre2l.State(
         batch * config.iterations, start, optimisers.adam_init({"images": start}), ()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.core import parameters
 from ddlab.networks import convnet
-from tests.support import made_data
+from tests.support import doubled, made_data, normal_doubles
 
 CHOICES = {
     name: field.choices
@@ -20,23 +20,16 @@ CHOICES = {
 OPTIONS = [{name: choice} for name in ("norm", "pooling", "activation") for choice in CHOICES[name]]
 
 
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 def double(options: dict[str, Any]) -> tuple[Any, dict[str, Tensor]]:
     """A tiny ConvNet in float64, its norms and their statistics moved away from where they begin."""
     spec = networks.spec("convnet", width=3, depth=2, **options).for_data(made_data())
     weights = networks.initialise(spec, seed=0).weights
-    moved = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in weights.items()
-    }
+    moved = doubled(weights)
     for seed, name in enumerate(
         name for name in moved if ".normalisation." in name and moved[name].ndim
     ):
         moved[name] = (
-            moved[name] * (1 + 0.2 * normal_tensor(len(moved[name]), seed=seed).tanh()) + 0.1
+            moved[name] * (1 + 0.2 * normal_doubles(len(moved[name]), seed=seed).tanh()) + 0.1
         )
     return spec, moved
 
@@ -47,7 +40,7 @@ def test_layer_norm_is_of_each_image() -> None:
     """
     options = convnet.Options(norm="layer", width=6)
     module: Any = convnet.ConvNet(1, 3, (8, 8), options).double().blocks[0].normalisation
-    maps = 3 + 5 * normal_tensor(4, 6, 8, 8) * torch.arange(1, 7).view(1, 6, 1, 1)
+    maps = 3 + 5 * normal_doubles(4, 6, 8, 8) * torch.arange(1, 7).view(1, 6, 1, 1)
     normal = module(maps).detach()
     torch.testing.assert_close(
         normal.mean((1, 2, 3)), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-10
@@ -57,8 +50,8 @@ def test_layer_norm_is_of_each_image() -> None:
     assert float(normal.mean((2, 3)).abs().max()) > 0.01, "channels alone are not normalised"
     assert torch.equal(module(maps[:1]).detach(), normal[:1])
     torch.testing.assert_close(normal, F.layer_norm(maps, (6, 8, 8)))
-    scale = normal_tensor(6, seed=1)
-    shift = normal_tensor(6, seed=2)
+    scale = normal_doubles(6, seed=1)
+    shift = normal_doubles(6, seed=2)
     module.load_state_dict({"weight": scale, "bias": shift})
     torch.testing.assert_close(
         module(maps).detach(), normal * scale.view(1, 6, 1, 1) + shift.view(1, 6, 1, 1)
@@ -73,9 +66,9 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
     directions.
     """
     spec, weights = double(options)
-    images, labels = normal_tensor(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
+    images, labels = normal_doubles(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
     towards = {
-        name: normal_tensor(*weights[name].shape, seed=n)
+        name: normal_doubles(*weights[name].shape, seed=n)
         for n, name in enumerate(networks.parameter_names(spec))
     }
 
@@ -98,7 +91,7 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
         leaf = images.clone().requires_grad_()
         (slope,) = torch.autograd.grad(measure(leaf), leaf)
         for seed in (5, 6):
-            direction = normal_tensor(*images.shape, seed=seed)
+            direction = normal_doubles(*images.shape, seed=seed)
             step = 1e-6
             ahead = float(measure(images + 1 * step * direction).detach())
             behind = float(measure(images + (-1) * step * direction).detach())
@@ -126,7 +119,7 @@ def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
     like = networks.spec("convnet", **small).for_data(made_data(size=32))  # type: ignore[arg-type]
     network = networks.initialise(spec, seed=0)
     assert network.weights["classifier.weight"].shape == (3, 4 * 4 * 4)
-    images = normal_tensor(2, 1, 28, 28)
+    images = normal_doubles(2, 1, 28, 28)
     weights = {name: value.double() for name, value in network.weights.items()}
     padded = networks.call(spec, weights, images)[0]
     framed = networks.call(like, weights, F.pad(images, (2,) * 4))[0]

@@ -18,13 +18,14 @@ from ddlab import networks
 from ddlab.core import storage
 from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
-from ddlab.networks.folding import folded
+from ddlab.networks.folding import fold_batch_norms
 from ddlab.networks.specification import hooked_layers, skeleton
 from ddlab.runs import Inputs
 from ddlab.training import supervised
 from tests.support import (
     assert_same,
     assert_unchanged,
+    doubled,
     global_randomness,
     made_data,
     refuses,
@@ -236,10 +237,7 @@ def test_as_a_plain_module(spec: NetworkSpec) -> None:
     flows back.
     """
     network = networks.initialise(spec, seed=1)
-    network = dataclasses.replace(
-        network,
-        weights={n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()},
-    )
+    network = doubled(network)
     before = snapshot(network.weights)
     module = network.module()
     hooked_inputs = []
@@ -799,7 +797,7 @@ def trained_buffers(network: Network) -> Network:
     begin with.
     """
     draw = torch.Generator().manual_seed(1)
-    moved = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+    moved = doubled(network.weights)
     for name in [name for name in moved if ".normalisation." in name and moved[name].ndim]:
         noise = torch.randn(moved[name].shape, generator=draw, dtype=torch.float64)
         moved[name] = noise.exp() if name.endswith("running_var") else moved[name] + noise
@@ -817,7 +815,7 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
         networks.initialise(networks.spec("convnet", width=4, **options).for_data(GREY), seed=0)
     )
     before = snapshot(network.weights)
-    spec, weights = folded(network.spec, network.weights)
+    spec, weights = fold_batch_norms(network.spec, network.weights)
     assert_unchanged(before, network.weights)
     assert spec == networks.spec("convnet", width=4, norm="none", **options).for_data(GREY)
     images = batch().double()
@@ -836,7 +834,7 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
 @every_spec
 def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
     network = networks.initialise(spec, seed=0)
-    folded_spec, weights = folded(spec, network.weights)
+    folded_spec, weights = fold_batch_norms(spec, network.weights)
     if spec.family == "convnet" and spec.options.norm == "batch":  # type: ignore[attr-defined]
         assert not networks.batch_norm_layers(folded_spec)
     else:

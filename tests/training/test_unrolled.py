@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from ddlab import networks
 from ddlab.core import NonFiniteError
-from ddlab.training.unrolled import Inner, Tensors, outer_gradient, trained
+from ddlab.training.unrolled import Inner, Tensors, outer_gradient, train
 
 STEPS = 4
 LABELS = torch.tensor([0, 1, 2])
@@ -76,7 +76,7 @@ def test_the_gradient_is_that_of_finite_differences(
         return step * outer({**weights_now, "last": 2 * weights_now["last"]}, tensors)
 
     def whole(tensors: Tensors) -> float:
-        path = trained(INNER, weights, tensors)
+        path = train(INNER, weights, tensors)
         extra = (
             sum(float(along(step, path[step], tensors)) for step in range(1, STEPS))
             if on_the_way
@@ -87,7 +87,7 @@ def test_the_gradient_is_that_of_finite_differences(
     loss, slopes, last = outer_gradient(
         INNER, weights, learned, outer, along=along if on_the_way else None, recompute=recompute
     )
-    path = trained(INNER, weights, learned)
+    path = train(INNER, weights, learned)
     assert len(path) == STEPS + 1 and all(
         torch.allclose(path[-1][name], last[name], rtol=1e-12) for name in last
     )

@@ -18,15 +18,11 @@ from ddlab.networks import specification
 from ddlab.runs import Inputs, process
 from ddlab.training import losses
 from ddlab.unlabelled import pretraining
-from tests.support import assert_same, refuses, run_to_end
+from tests.support import assert_same, doubled, normal_floats, refuses, run_to_end
 
 M = 5
 D = 6
 TINY = networks.spec("convnet", width=4)
-
-
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def pairs_of(images: Tensor, values: Tensor, augmentation: Any = "rotation") -> DistilledSet:
@@ -44,7 +40,7 @@ def pairs_of(images: Tensor, values: Tensor, augmentation: Any = "rotation") -> 
 @pytest.fixture
 def distilled() -> DistilledSet:
     """Five colour images of 8 px and the representations of their four turns."""
-    return pairs_of(normal_tensor(M, 3, 8, 8), normal_tensor(4, M, D, seed=1))
+    return pairs_of(normal_floats(M, 3, 8, 8), normal_floats(4, M, D, seed=1))
 
 
 def small(**changes: Any) -> pretraining.Config:
@@ -52,8 +48,8 @@ def small(**changes: Any) -> pretraining.Config:
 
 
 def test_the_loss_is_the_mean_square() -> None:
-    outputs = normal_tensor(3, 4).double()
-    targets = normal_tensor(3, 4, seed=1).double()
+    outputs = normal_floats(3, 4).double()
+    targets = normal_floats(3, 4, seed=1).double()
     expected = (
         sum((float(outputs[i, j]) - float(targets[i, j])) ** 2 for i in range(3) for j in range(4))
         / 12
@@ -104,10 +100,7 @@ def test_steps_are_torchs(
     module = specification._build(spec)
     module.load_state_dict(state.weights)
     module.double().train()
-    exact = {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in state.weights.items()
-    }
+    exact = doubled(state.weights)
     state = dataclasses.replace(state, weights=exact, optimiser=_doubled(state.optimiser))
     images, targets = (part.double() for part in distilled.pairs())
     monkeypatch.setattr(DistilledSet, "pairs", lambda self: (images, targets))
@@ -197,9 +190,9 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
     """
     views = len(predefined_views.NAMES[augmentation]) - 1
     tensors = {
-        "bases": normal_tensor(3, D, seed=1),
-        "coefficients": normal_tensor(M, 3, seed=2),
-        "biases": normal_tensor(views, 3, seed=3),
+        "bases": normal_floats(3, D, seed=1),
+        "coefficients": normal_floats(M, 3, seed=2),
+        "biases": normal_floats(views, 3, seed=3),
     }
     factors = DistilledSet(
         kind="factorised",
@@ -208,8 +201,8 @@ def test_factors_train_like_what_they_make(augmentation: Any) -> None:
         mean=torch.zeros(3),
         std=torch.ones(3),
         tensors={
-            "image_bases": normal_tensor(4, 3, 4, 4),
-            "image_coefficients": normal_tensor(M, 4),
+            "image_bases": normal_floats(4, 3, 4, 4),
+            "image_coefficients": normal_floats(M, 4),
         },
         targets=(Representations(tensors, augmentation, "bias"),),
     )
@@ -243,10 +236,10 @@ def test_what_it_cannot_train_on(distilled: DistilledSet, grey: ImageData) -> No
     )
     with refuses("labels", "['hard']", "'representations'"):
         run(Inputs(distilled=labelled))
-    empty = pairs_of(normal_tensor(0, 3, 8, 8), normal_tensor(4, 0, D))
+    empty = pairs_of(normal_floats(0, 3, 8, 8), normal_floats(4, 0, D))
     with refuses("distilled", "at least one image"):
         run(Inputs(distilled=empty))
-    little = pairs_of(normal_tensor(M, 3, 6, 6), normal_tensor(4, M, D))
+    little = pairs_of(normal_floats(M, 3, 6, 6), normal_floats(4, M, D))
     with refuses("image_size", "8", "6"):
         run(Inputs(distilled=little))
 
@@ -256,7 +249,7 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(
     images: int, batch_size: int
 ) -> None:
     inputs = Inputs(
-        distilled=pairs_of(normal_tensor(images, 3, 8, 8), normal_tensor(1, images, D), "none")
+        distilled=pairs_of(normal_floats(images, 3, 8, 8), normal_floats(1, images, D), "none")
     )
     with refuses("batch_size", f"the {images} views", "batch norm", str(batch_size)):
         run_to_end(pretraining, small(batch_size=batch_size), inputs)

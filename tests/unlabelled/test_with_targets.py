@@ -86,12 +86,12 @@ def test_lambda_is_algorithm_1s() -> None:
         rho = np.exp(-max(mean - loss, 0) * 40)
         rho_mean = 0.6 * rho_mean + 0.4 * rho
         mean = 0.9 * mean + 0.1 * loss
-        averages, share = with_targets.adapted(
+        averages, share = with_targets.adapt(
             averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6
         )
         assert float(share) == pytest.approx(0.8 - rho_mean * 0.8, abs=1e-13)
         assert averages.tolist() == pytest.approx([mean, rho_mean], abs=1e-13)
-    first = with_targets.adapted(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
+    first = with_targets.adapt(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
     assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx(
         [1.999, 0.05 * np.exp(-40)]
     )
@@ -112,7 +112,7 @@ def test_the_plateau_is_that_of_the_authors_code() -> None:
         for step in range(3000):
             fast = 0.999 * fast + 0.001 * loss_at(step)
             slow = 0.99 * slow + 0.01 * fast
-            averages = with_targets.smoothed(
+            averages = with_targets.smooth(
                 averages, torch.tensor(loss_at(step), dtype=torch.float64)
             )
             assert averages.tolist() == pytest.approx([fast, slow], abs=1e-12)
@@ -260,7 +260,7 @@ def test_updates_equal_a_plain_loop(
     for step in process.steps(with_targets, config, inputs):
         spec = config.objective_config.network.for_data(data)
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
-        names = [name for name in parts._learnt(spec, {}) if name in encoder]
+        names = [name for name in parts._learn(spec, {}) if name in encoder]
         values = [encoder[name] for name in names] + (
             [*step.state.projector.values()] if share < 1 else []
         )
@@ -339,7 +339,7 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
     assert not any(torch.equal(first[name], switched[name]) for name in first)
     assert_same(switched, last)
     spec = config.objective_config.network.for_data(data)
-    state = parts.restarted(config.objective_config, spec, steps[8].state, {})
+    state = parts.restart(config.objective_config, spec, steps[8].state, {})
     state = parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
     *_, last_step = process.steps(Teacher(byol), config.objective_config, Inputs(data=data), state)
     assert_same(steps[-1].state.weights, last_step.state.weights)

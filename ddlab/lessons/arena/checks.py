@@ -27,7 +27,7 @@ def _exponent(
     return weight * (own - random) + sign * weight * (real - hard)
 
 
-def _scaled(exponent: float) -> float:
+def _scale(exponent: float) -> float:
     return (math.exp(exponent) - math.exp(-1)) / (math.e - math.exp(-1))
 
 
@@ -48,13 +48,13 @@ SCORE = Exercise(
     expected=_score,
     mistakes={
         "Nearly: what is missing counts against a set.": (
-            lambda *parts: _scaled(_exponent(*parts, sign=1.0))
+            lambda *parts: _scale(_exponent(*parts, sign=1.0))
         ),
         "Nearly: use fractions, not percent, or the exponent reaches hundreds.": (
-            lambda *parts: _scaled(100 * _exponent(*parts))
+            lambda *parts: _scale(100 * _exponent(*parts))
         ),
         "Nearly: each part has the weight one half.": (
-            lambda *parts: _scaled(_exponent(*parts, weight=1.0))
+            lambda *parts: _scale(_exponent(*parts, weight=1.0))
         ),
         "Nearly: the score lies between 0 and 1.": lambda *parts: 100 * _score(*parts),
         "That is a. The score is its exponential, scaled to lie between 0 and 1.": _exponent,

@@ -30,7 +30,7 @@ def reconstruction_error_curve(
     figure = look.start_figure(title=title, x_label=x_label, y_label="error left", height=height)
     descriptions: list[str] = []
     for index, (name, values) in enumerate(as_series("curves", curves).items()):
-        places = _thinned(values.size)
+        places = _thin(values.size)
         style = look.line_style(look.series_style(index), markers=values.size == 1)
         drawn_values = np.where(values > _LEAST_ERROR, values, np.nan)[places]
         figure.add_scatter(x=places + 1, y=drawn_values, name=look.literal(name), **style)
@@ -113,7 +113,7 @@ def _round_ticks(values: np.ndarray) -> list[float]:
     return [float(f"1e{power}") for power in range(first, last + 1) if power % max(decades, 1) == 0]
 
 
-def _thinned(length: int) -> np.ndarray:
+def _thin(length: int) -> np.ndarray:
     """Return the indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis.
 
     The first and the last are included.

@@ -18,7 +18,7 @@ from ...methods import boost
 from ...networks import Network
 from ...runs import Inputs, Step, process
 from ...unlabelled import pretraining, probing
-from ...unlabelled.probing import probed
+from ...unlabelled.probing import probe_once
 
 __all__ = [
     "BUDGET",
@@ -26,8 +26,8 @@ __all__ = [
     "config",
     "images",
     "pairs_of",
+    "probe_once",
     "probe_score",
-    "probed",
     "recorded",
     "teacher",
     "untrained",
@@ -99,4 +99,4 @@ def untrained(data: ImageData, pictures: Tensor, vectors: Tensor, *, seed: int) 
     config = pretraining.Config.teaching(seed=seed)
     inputs = Inputs(distilled=pairs_of(data, pictures, vectors), device="cpu")
     first = pretraining.finish(config, inputs, process.start(pretraining, config, inputs))
-    return probed(first, data, seed)
+    return probe_once(first, data, seed)

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from ... import networks
-from ...core import Parameters, errors, narrowed, parameter, randomness
+from ...core import Parameters, errors, narrow, parameter, randomness
 from ...data import ImageData
 from ...data.images import Split
 from ...distilled import factorisation
@@ -124,7 +124,7 @@ class World:
         }
         self.scales = scales(data)
         pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
-        self.start = narrowed(
+        self.start = narrow(
             Settings, scale=self.scales, page=tuple(range(1, pages + 1))
         ).from_string(settings)
         self.bases_of_images = functools.cache(self._bases_of_images)
@@ -148,7 +148,7 @@ class World:
 
     def rebuilt(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
         """Return the images [n, c, h, w], normalised, that some bases make of them."""
-        return factorisation.decoded(
+        return factorisation.decode(
             factorisation.project(small(images, scale), bases), bases, scale=scale
         )
 
@@ -196,7 +196,7 @@ class World:
         images = self.rebuilt(
             self.bases_of_images(scale).bases[:bases], scale, self.images["train"][rows]
         )
-        return self._taught(
+        return self._teach(
             images,
             factorisation.reconstruct(coefficients, vector_basis, mean=chosen.mean),
             seed,
@@ -206,7 +206,7 @@ class World:
     def real(self, seed: int, *, watch: Watch) -> float:
         """Return the score of twenty real images with the teacher's vectors, which nobody pays for."""
         rows = self._rows(unlabelled.BUDGET, seed)
-        return self._taught(self.images["train"][rows], self.vectors["train"][rows], seed, watch)
+        return self._teach(self.images["train"][rows], self.vectors["train"][rows], seed, watch)
 
     def limits(self, *, watch: Watch) -> tuple[float, float]:
         """Return the probe's scores of an untrained network and of the teacher."""
@@ -215,7 +215,7 @@ class World:
         untrained = unlabelled.untrained(
             self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0
         )
-        return untrained, unlabelled.probed(self.teacher, self.data, 0)
+        return untrained, unlabelled.probe_once(self.teacher, self.data, 0)
 
     def slider_limits(self) -> dict[str, tuple[int, int]]:
         """Return the sliders' ends: the number of images, of numbers in an image, and in a vector."""
@@ -227,7 +227,7 @@ class World:
         order = randomness.permutation(len(self.images["train"]), seed, stream="pairs")
         return order[:count]
 
-    def _taught(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
+    def _teach(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
         words = f"a network learns {len(images)} pairs"
         return unlabelled.probe_score(
             self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share)

@@ -135,7 +135,7 @@ def distance_to(images: Tensor, patches: Tensor) -> Tensor:
     """Return the root mean square difference of each image from its patch. [n, channels, h, w]
     twice -> float64 [n].
 
-    Both float or both uint8, and of one size (`methods.fadrm.resampled` makes it so); in the units
+    Both float or both uint8, and of one size (`methods.fadrm.resample` makes it so); in the units
     they have.
     """
     errors.check_tensor("images", images, shape=[None] * 4)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
-from ...core import narrowed, parameter, with_default
+from ...core import narrow, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
@@ -149,7 +149,7 @@ class World(MethodWorld):
             if networks.takes_size(self.inputs.teachers[0].spec, self._stage_size(side))
         ]
         choices = {"class_name": self.data.class_names, "small_size": (None, *sides)}
-        return narrowed(Settings, **choices)(**vars(config))
+        return narrow(Settings, **choices)(**vars(config))
 
     def _stage_size(self, side: int) -> tuple[int, int]:
         return fadrm.stage_size(1, image_size=self.data.image_size, small_size=side)
@@ -184,7 +184,7 @@ class World(MethodWorld):
         )
         mixed = self.patches(config)
         measures_by_kind: dict[str, dict[str, Tensor]] = {
-            kind: self.measured(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
+            kind: self.measure(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
             for kind, images in {"patch": mixed, **self._kinds}.items()
         }
         levels = {}
@@ -225,7 +225,7 @@ class World(MethodWorld):
         """Return the patches that are mixed in, uint8 [classes, c, h, w]."""
         return self.data.to_uint8(fadrm.patches(config, self.inputs)).cpu()
 
-    def measured(self, images: Tensor, patches: Tensor) -> dict[str, Tensor]:
+    def measure(self, images: Tensor, patches: Tensor) -> dict[str, Tensor]:
         """Return all measures of uint8 images [n, c, h, w].
 
         Image i is of class i modulo the number of classes.
@@ -241,8 +241,8 @@ class World(MethodWorld):
 
     def frame(self, config: fadrm.Config, inputs: Inputs, state: fadrm.State, trace: Any) -> Moment:
         """Return the images, and all measures of them."""
-        images = self.data.to_uint8(fadrm.resampled(state.images, self.data.image_size)).cpu()
-        return Moment(images, self.measured(images, self.patches(config)))
+        images = self.data.to_uint8(fadrm.resample(state.images, self.data.image_size)).cpu()
+        return Moment(images, self.measure(images, self.patches(config)))
 
     def distilled_run(self, config: fadrm.Config | selection.Config) -> Run:
         """Return the run that makes a whole set, or chooses one, for students."""

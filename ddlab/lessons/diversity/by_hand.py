@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ... import figures
-from ...core import Parameters, errors, narrowed, parameter
+from ...core import Parameters, errors, narrow, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import embeddings
@@ -105,7 +105,7 @@ class World:
         self.mapped = MappedImages(data, teacher, sets, points)
         self.first = next(iter(self.mapped.sets))
         choices = (*self.mapped.sets, BY_HAND)
-        start = narrowed(View, images=choices)()
+        start = narrow(View, images=choices)()
         # A few dozen points have no thirty neighbours each.
         largest = max(2, (len(self.mapped.pool) - 1) // 3)
         self.start = start.replace(

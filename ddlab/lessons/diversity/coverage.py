@@ -70,7 +70,7 @@ class MappedImages:
         self.data = data
         self.teacher = teacher
         self.sets = _checked_sets(sets, data)
-        self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
+        self.pool = _balance(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
         self._points = self._outputs_by_layer()
         self._radii = {
@@ -90,7 +90,7 @@ class MappedImages:
 
     def share_covered(self, layer: str, points: Tensor) -> float:
         """Return the share of the real images that other points [m, d] of a layer cover."""
-        return float(self._covered_by(layer, points).double().mean())
+        return float(self._coverage_of(layer, points).double().mean())
 
     def points(self, on_show: PointsOnShow) -> tuple[Tensor, Tensor]:
         """Return points [m, d] in feature space, and labels [m]."""
@@ -115,7 +115,7 @@ class MappedImages:
     def covered(self, on_show: PointsOnShow) -> Tensor:
         """Return which real images are covered, bool [n]."""
         if on_show not in self._covered:
-            self._covered[on_show] = self._covered_by(on_show.layer, self.points(on_show)[0])
+            self._covered[on_show] = self._coverage_of(on_show.layer, self.points(on_show)[0])
         return self._covered[on_show]
 
     def coverage(self, on_show: PointsOnShow) -> float:
@@ -144,7 +144,7 @@ class MappedImages:
             ]
             rows = torch.cat(class_rows)
             shares.append(
-                float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
+                float(self._coverage_of(layer, self._points[layer]["real"][rows]).double().mean())
             )
         return shares
 
@@ -190,8 +190,8 @@ class MappedImages:
         self._maps[layer, config] = new_map
         return new_map
 
-    def _covered_by(self, layer: str, points: Tensor) -> Tensor:
-        return measures.covered(self._points[layer]["real"], self._radii[layer], points)
+    def _coverage_of(self, layer: str, points: Tensor) -> Tensor:
+        return measures.coverage(self._points[layer]["real"], self._radii[layer], points)
 
     def _outputs_by_layer(self) -> dict[str, dict[str, Tensor]]:
         """Return points [n, d] by layer and by "real" and each set."""
@@ -238,7 +238,7 @@ def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
     return dict(sets)
 
 
-def _balanced(data: ImageData, points: int) -> Tensor:
+def _balance(data: ImageData, points: int) -> Tensor:
     """Return training-set indices, equally many of each class, in a fixed random order."""
     orders = data.orders_by_class(0, "diversity pool")
     return torch.cat([order[: points // data.classes] for order in orders])

@@ -182,15 +182,15 @@ def trade_data(
         recorded = world.recorded_as.get(decisive(grid_config))
         if recorded is not None:
             images = results.compute_now(world.recorded, recorded)
-            scored[decisive(grid_config)] = _scored(images, layer)
+            scored[decisive(grid_config)] = _score(images, layer)
     pushes = {_push(config), _push(config.replace(perturbation="none"))}
     for _, images in results.every(world.images):
         source = images.source
         is_like = isinstance(source, dwa.Config) and _push(source) in pushes
         if is_like and source.images_per_class == config.images_per_class:
-            scored[decisive(source)] = _scored(images, layer)
+            scored[decisive(source)] = _score(images, layer)
     current = next(iter(results.shared.values()))
-    return _scored(current, layer), scored, _scored(results.shared[REAL], layer)
+    return _score(current, layer), scored, _score(results.shared[REAL], layer)
 
 
 def _push(config: dwa.Config) -> tuple[Any, ...]:
@@ -199,7 +199,7 @@ def _push(config: dwa.Config) -> tuple[Any, ...]:
     return plain.perturbation, plain.adjustment_steps, plain.adjustment_radius
 
 
-def _scored(images: Images, layer: str) -> Scored:
+def _score(images: Images, layer: str) -> Scored:
     return float(images.distances.mean()), images.coverage[layer]
 
 

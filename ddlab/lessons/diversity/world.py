@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ... import records
-from ...core import describe, narrowed, parameter, with_default
+from ...core import describe, narrow, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...distilled import DistilledSet
@@ -178,7 +178,7 @@ class World(MethodWorld):
 
     def started(self, config: dwa.Config) -> Settings:
         """Return the settings with the classes of the data."""
-        return narrowed(Settings, moves=(NO_CLASS, *self.data.class_names))(**vars(config))
+        return narrow(Settings, moves=(NO_CLASS, *self.data.class_names))(**vars(config))
 
     def of(self, config: Source, inputs: Any = None) -> Run:
         """Return the run of `distill("dwa", ...)`, as far as it has come, or the choice of random
@@ -189,15 +189,15 @@ class World(MethodWorld):
 
     def images(self, source: Source) -> Images:
         """Return the images that a run has made, and what they are worth without students."""
-        return self._measured(source, self.of(source).advance().result())
+        return self._measure(source, self.of(source).advance().result())
 
     def recorded(self, config: dwa.Config) -> Images:
         """Return the same of images that are recorded, seen by this teacher."""
         labels = torch.arange(self.data.classes).repeat_interleave(config.images_per_class)
         pixels = normalise(self.film[config], self.data.mean, self.data.std)
-        return self._measured(config, distillation.from_images(pixels, labels, self.data))
+        return self._measure(config, distillation.from_images(pixels, labels, self.data))
 
-    def _measured(self, source: Source, distilled: DistilledSet) -> Images:
+    def _measure(self, source: Source, distilled: DistilledSet) -> Images:
         # Runs store batch by batch, one image of each class; the page shows class by class.
         pixels = distilled.to_uint8()[distilled.labels.argsort(stable=True)].numpy()
         distances = measures.feature_distance(distilled, self.teacher).cpu()

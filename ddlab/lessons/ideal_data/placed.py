@@ -18,7 +18,7 @@ from ...figures import finish_figure, series_style
 from ...figures.theme import neutral
 from ..shared import dragging
 from . import drawing, mixture, toys
-from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors
+from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decisions_of, least_errors
 
 # Samples that the reader places.
 COUNT = 10
@@ -79,7 +79,7 @@ class Learned:
     share of wrong decisions on G.
     """
 
-    decided: dict[str, Tensor]
+    decisions: dict[str, Tensor]
     final_errors: dict[str, float]
 
 
@@ -91,20 +91,20 @@ def learned(settings: Placed) -> Learned:
         values[rows].expand(1, _SEEDS, *values[rows].shape).contiguous()
         for values in (points_of(settings.points).float(), LABELS)
     )
-    return _judged(toys.Samples(points, labels, labels), config)
+    return _judge(toys.Samples(points, labels, labels), config)
 
 
 def sampled(config: toys.Config) -> Learned:
     """Return what networks learn that see a new random sample in each update."""
-    return _judged(toys.distilled_samples([config]), config)
+    return _judge(toys.distilled_samples([config]), config)
 
 
-def _judged(samples: toys.Samples, config: toys.Config) -> Learned:
+def _judge(samples: toys.Samples, config: toys.Config) -> Learned:
     runs = toys.train([config], samples=samples)
     judged = toys.judge(runs, per_class=_PER_CLASS)
     final_errors = {SQUARED: judged.mean_squared_error[-1], WRONG: 1 - judged.accuracy_fraction[-1]}
     return Learned(
-        decided(runs.rows[-1, 0]),
+        decisions_of(runs.rows[-1, 0]),
         {name: float(value.mean()) for name, value in final_errors.items()},
     )
 
@@ -139,7 +139,7 @@ def decisions(placed: str, network: Learned) -> go.Figure:
         title=f"Squared error on G: {network.final_errors[SQUARED]:.4f}",
         extent=EXTENT,
         height=_MAP_HEIGHT,
-        **network.decided,
+        **network.decisions,
         points=dots,
         labels=dot_labels,
         targets=dot_labels,

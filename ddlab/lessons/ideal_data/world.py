@@ -158,7 +158,7 @@ def answer(
         means={name: of_seeds.mean(-1) for name, of_seeds in measured.items()},
         errors={name: _standard_error(of_seeds) for name, of_seeds in measured.items()},
         least=least_errors(settings.original),
-        decisions=decided(runs.rows[-1, chosen])
+        decisions=decisions_of(runs.rows[-1, chosen])
         | first
         | {"best_boundary": BEST_BOUNDARY if settings.gap else None},
         landscape=_landscape(runs, sweep, values, chosen),
@@ -175,7 +175,7 @@ def grid(x: Tensor, y: Tensor) -> Tensor:
     return torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)
 
 
-def decided(rows: Tensor) -> dict[str, Tensor]:
+def decisions_of(rows: Tensor) -> dict[str, Tensor]:
     """Return the mean output of networks [seeds, P] over the plane: both axes [41], and outputs [41, 41]."""
     axis = torch.linspace(*EXTENT[0], _GRID)
     return {
@@ -213,7 +213,7 @@ def _landscape(
     def loss_on_original(weights: Tensor) -> Tensor:
         return toys.judge_on(weights, settings.original, _PER_CLASS).mean_squared_error[:, None]
 
-    (loss,) = plane.measured(loss_on_original, x, y, at_once=_SURFACE**2)
+    (loss,) = plane.measure(loss_on_original, x, y, at_once=_SURFACE**2)
     names = [sweep.name(values[number]) for number in numbers]
     paths = dict(zip(names, map(plane.places, rows), strict=True))
     return {"x": x, "y": y, "loss": loss, "paths": paths, "share": plane.share(weights)}

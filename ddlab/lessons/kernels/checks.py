@@ -41,23 +41,23 @@ def _regression_cases() -> list[tuple[Tensor, Tensor, Tensor, float]]:
     return [(within, cross, _labels(5).to(within), ridge) for ridge in (0.05, 0.3)]
 
 
-def _solved(within: Tensor, cross: Tensor, labels: Tensor, added: Tensor | float) -> Tensor:
+def _solve(within: Tensor, cross: Tensor, labels: Tensor, added: Tensor | float) -> Tensor:
     return cross @ torch.linalg.solve(within + added, labels)
 
 
 REGRESSION = Exercise(
     arguments=("K_ss [n, n]", "K_ts [m, n]", "y_s [n, classes]", "ridge"),
     cases=_regression_cases,
-    expected=lambda within, cross, labels, ridge: _solved(
+    expected=lambda within, cross, labels, ridge: _solve(
         within, cross, labels, ridge * torch.eye(len(within))
     ),
     mistakes={
-        "`K_ss + ridge` adds the ridge to every number. Only the diagonal gets it.": _solved,
+        "`K_ss + ridge` adds the ridge to every number. Only the diagonal gets it.": _solve,
         "That is the answer without a ridge.": (
-            lambda within, cross, labels, ridge: _solved(within, cross, labels, 0.0)
+            lambda within, cross, labels, ridge: _solve(within, cross, labels, 0.0)
         ),
         "Here the ridge is a number, and not yet a share of the mean diagonal of K_ss.": (
-            lambda within, cross, labels, ridge: _solved(
+            lambda within, cross, labels, ridge: _solve(
                 within, cross, labels, ridge * within.trace() / 5 * torch.eye(5)
             )
         ),

@@ -109,8 +109,8 @@ def check_pictures(answer: Any) -> str:
     # The contrast is no part of the question, and faint pictures excite a network less.
     pictures = (pictures - pictures.mean()) / pictures.std()
     try:
-        accuracy = _taught(_in_all_positions(pictures.float()))
-        beside = _taught_by_noise()
+        accuracy = _teach(_in_all_positions(pictures.float()))
+        beside = _teach_by_noise()
     except DDLabError as problem:
         raise NotYet(f"No labels could be learned: {problem}") from None
     statement = (
@@ -155,10 +155,10 @@ def _directions(images: Tensor) -> Tensor:
 
 
 @functools.cache
-def _taught_by_noise() -> float:
+def _teach_by_noise() -> float:
     """Return the mean accuracy that pictures of noise teach, over several draws."""
     shape = (_PICTURES, 1, 16, 16)
-    return _taught(
+    return _teach(
         [
             torch.randn(shape, generator=torch.Generator().manual_seed(seed))
             for seed in range(_DRAWS)
@@ -166,7 +166,7 @@ def _taught_by_noise() -> float:
     )
 
 
-def _taught(draws: list[Tensor]) -> float:
+def _teach(draws: list[Tensor]) -> float:
     """Return the mean accuracy on digits of students that learned from pictures by learned labels.
 
     Args:

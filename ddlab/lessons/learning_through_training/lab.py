@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import narrowed, parameter, with_default
+from ...core import narrow, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
@@ -127,7 +127,7 @@ class World(MethodWorld):
         fields = vars(config) | {"learner": learner, "inner_steps": config.epochs}
         fields["set_size"] = config.images or min(self.data.classes, _LARGEST_SET)
         fields["images"] = None
-        return narrowed(Settings, learner=learners)(**fields)
+        return narrow(Settings, learner=learners)(**fields)
 
     def config(self, settings: Settings) -> dd.Config:
         """Return the config of a run: DD's, or SLDD's where labels are learned."""

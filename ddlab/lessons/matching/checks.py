@@ -162,7 +162,7 @@ def _by_grid(images: Tensor, right: float, down: float, padding: str = "border")
     return F.grid_sample(images, grid, padding_mode=padding, align_corners=False)
 
 
-def _rolled(images: Tensor, right: float, down: float) -> Tensor | None:
+def _roll(images: Tensor, right: float, down: float) -> Tensor | None:
     return images.roll((int(down), int(right)), (2, 3)) if right % 1 == down % 1 == 0 else None
 
 
@@ -189,7 +189,7 @@ SHIFTED = Exercise(
             ]
         ),
         "What leaves at one edge comes in at the other (roll). Repeat the pixels of the edge.": (
-            _rolled
+            _roll
         ),
         "`affine_grid` counts in halves of the image, not in pixels: one pixel is 2 / width.": (
             _by_grid

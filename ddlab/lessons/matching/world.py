@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ... import networks
-from ...core import describe, narrowed, parameter, with_default
+from ...core import describe, narrow, parameter, with_default
 from ...data import ImageData, siamese_views
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch
 from ...methods import dc, dm, dsa
@@ -106,7 +106,7 @@ class World(MethodWorld):
     def started(self, config: dm.Config) -> Settings:
         """Return the first settings; a number of networks that is none of the choices joins them."""
         choices = (*(describe(Settings)["networks"].choices or ()), config.networks)
-        first = narrowed(Settings, networks=tuple(dict.fromkeys(choices)))(**vars(config))
+        first = narrow(Settings, networks=tuple(dict.fromkeys(choices)))(**vars(config))
         assert isinstance(first, Settings)
         return first
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import errors, narrowed, parameter
+from ...core import errors, narrow, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.incremental import Matrix, class_accuracies
@@ -115,7 +115,7 @@ class World(MethodWorld):
             count for count in range(2, self.data.classes + 1) if self.data.classes % count == 0
         }
         tasks = tuple(sorted(counts | {config.tasks}))
-        return narrowed(self.settings, memory=self.memories, tasks=tasks)(**vars(config))
+        return narrow(self.settings, memory=self.memories, tasks=tasks)(**vars(config))
 
     def config(self, settings: Settings) -> mnemonics.Config:
         """Return the config of a run.

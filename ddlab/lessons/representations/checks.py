@@ -44,7 +44,7 @@ def _shapes_case() -> list[tuple[Tensor]]:
     return [(_targets_of_shapes()[1].clone(),)]
 
 
-def _whitened(values: Tensor) -> Tensor:
+def _whiten(values: Tensor) -> Tensor:
     """Return values in coordinates in which the old targets have mean 0 and covariance 1."""
     targets = _targets_of_shapes()[1].double()
     root = torch.linalg.cholesky(targets.T.cov())
@@ -54,7 +54,7 @@ def _whitened(values: Tensor) -> Tensor:
 def _judge_targets(new_targets: Tensor, targets: Tensor) -> str:
     """Judge targets that are said to have the old statistics, and to belong to no image."""
     images, _, before = _targets_of_shapes()
-    white = _whitened(new_targets)
+    white = _whiten(new_targets)
     mean_gap = float(white.mean(0).abs().max())
     covariance_gap = float((white.T.cov() - torch.eye(white.shape[1])).abs().max())
     if mean_gap > _MOMENT_GAP:
@@ -74,7 +74,7 @@ def _judge_targets(new_targets: Tensor, targets: Tensor) -> str:
     )
     if after > _READ:
         raise NotYet(f"{statement} They still belong to their images.")
-    nearest = torch.cdist(white[:_COMPARED], _whitened(targets.double())).amin(1)
+    nearest = torch.cdist(white[:_COMPARED], _whiten(targets.double())).amin(1)
     if float((nearest < _NEAR).double().mean()) > _MOST_NEAR:
         raise NotYet(
             f"{statement} But old targets, or targets right beside them, are among yours: that is "
@@ -122,12 +122,12 @@ def _squared_errors(first: Tensor, second: Tensor, correction: int = 0) -> Tenso
     return (first.T @ second / len(first) - torch.eye(first.shape[1])).square()
 
 
-def _weighted(squares: Tensor, weight: float = _WEIGHT) -> Tensor:
+def _weigh(squares: Tensor, weight: float = _WEIGHT) -> Tensor:
     return (1 - weight) * squares.trace() + weight * squares.sum()
 
 
 def _between_images(first: Tensor, second: Tensor) -> Tensor:
-    return _weighted(_squared_errors(first.T, second.T))
+    return _weigh(_squared_errors(first.T, second.T))
 
 
 BARLOW_TWINS = Exercise(
@@ -136,18 +136,18 @@ BARLOW_TWINS = Exercise(
     expected=lambda first, second: barlow_twins_loss(first, second, off_diagonal_weight=_WEIGHT),
     mistakes={
         "Off the diagonal the weight 0.005 is missing.": (
-            lambda first, second: _weighted(_squared_errors(first, second), 1.0)
+            lambda first, second: _weigh(_squared_errors(first, second), 1.0)
         ),
         "What is off the diagonal is missing.": (
-            lambda first, second: _weighted(_squared_errors(first, second), 0.0)
+            lambda first, second: _weigh(_squared_errors(first, second), 0.0)
         ),
         "You divide the deviations by n - 1 and the products by n: then C_ii of two equal views is "
-        "not 1.": lambda first, second: _weighted(_squared_errors(first, second, 1)),
+        "not 1.": lambda first, second: _weigh(_squared_errors(first, second, 1)),
         "The loss is a sum. Yours is a mean over all pairs of numbers.": (
-            lambda first, second: _weighted(_squared_errors(first, second)) / first.shape[1] ** 2
+            lambda first, second: _weigh(_squared_errors(first, second)) / first.shape[1] ** 2
         ),
         "The loss is a sum. Yours is a mean over the numbers of a projection.": (
-            lambda first, second: _weighted(_squared_errors(first, second)) / first.shape[1]
+            lambda first, second: _weigh(_squared_errors(first, second)) / first.shape[1]
         ),
         "The diagonal counts twice: once with 1, and once more with 0.005.": (
             lambda first, second: (
@@ -158,10 +158,10 @@ BARLOW_TWINS = Exercise(
         "Your correlations are those of images, over the numbers. They are those of numbers, over "
         "the images of the batch.": _between_images,
         "You correlate the first view with itself.": (
-            lambda first, second: _weighted(_squared_errors(first, first))
+            lambda first, second: _weigh(_squared_errors(first, first))
         ),
         "The products are not correlations yet: centre each number, and divide it by its deviation "
-        "over the batch.": lambda first, second: _weighted(
+        "over the batch.": lambda first, second: _weigh(
             (first.T @ second / len(first) - torch.eye(first.shape[1])).square()
         ),
     },

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import Parameters, narrowed, parameter
+from ...core import Parameters, narrow, parameter
 from ...data import ImageData
 from ...data.augmentation import Views
 from ...evaluation import embeddings
@@ -74,7 +74,7 @@ class World:
         self.data = data
         self.network = network
         classes = tuple(range(data.classes))
-        self.start = narrowed(Settings, first=classes, second=classes).from_string(settings)
+        self.start = narrow(Settings, first=classes, second=classes).from_string(settings)
 
     def neighbours(self, settings: Settings, *, watch: Watch) -> Neighbours:
         """Crop up to 200 images of each class at random, and find the neighbours of the views."""

@@ -96,7 +96,7 @@ def surface(
     points = torch.stack(list(corners)).flatten(1)
     plane = plane_through(*points)
     x, y = plane.axes(points, cells, room=0.25)
-    terms = plane.measured(
+    terms = plane.measure(
         recovery_terms(teacher, labels, corners[0].shape),
         x,
         y,

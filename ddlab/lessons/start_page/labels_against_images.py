@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import DDLabError, Parameters, errors, narrowed, parameter
+from ...core import DDLabError, Parameters, errors, narrow, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs
@@ -116,7 +116,7 @@ class World(MethodWorld):
 
     def started(self, config: supervised.Config) -> Settings:
         """Return the first settings: the student of this config, on the first of the sets."""
-        return narrowed(Settings, images=tuple(self.sets))(seed=config.seed)
+        return narrow(Settings, images=tuple(self.sets))(seed=config.seed)
 
     def config(self, settings: Settings) -> supervised.Config:
         """Return the config of a student with these labels and this seed."""

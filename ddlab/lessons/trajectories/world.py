@@ -19,7 +19,7 @@ from ...methods import mtt
 from ...runs import Inputs, Keep, Run
 from ...training import ordered
 from ...training.trajectories import by_name, vector
-from ...training.unrolled import trained
+from ...training.unrolled import train
 
 RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
 # Trained on the images of a finished run; their mean is shown.
@@ -133,7 +133,7 @@ class World(MethodWorld):
         }
         inner = mtt.inner_of(config, self.inputs, 0)
         weights = by_name(config.network.for_data(self.data), start)
-        steps = [vector(weights_at_step) for weights_at_step in trained(inner, weights, learned)]
+        steps = [vector(weights_at_step) for weights_at_step in train(inner, weights, learned)]
         return Path(torch.stack(steps))
 
     def path_on_show(self, config: mtt.Config, step: int, expert: int, start_epoch: int) -> Path:
@@ -176,7 +176,7 @@ class World(MethodWorld):
             config.network.for_data(self.data),
             (images, lambda logits: F.cross_entropy(logits, labels)),
         )
-        (loss,) = flat.plane.measured(terms, flat.x, flat.y)
+        (loss,) = flat.plane.measure(terms, flat.x, flat.y)
         return replace(flat, loss=loss.cpu())
 
     def _images(self, loss_on: str, run: Run) -> tuple[Tensor, Tensor]:

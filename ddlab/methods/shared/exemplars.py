@@ -137,7 +137,7 @@ def adjusting_gradient(
     return gradient
 
 
-def released_gradient(
+def release_gradient(
     config: Exemplars,
     inputs: Inputs,
     weights: Tensors,

@@ -182,7 +182,7 @@ def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]
     return result
 
 
-def filtered(kernel: Tensor) -> Tensor:
+def filter_images(kernel: Tensor) -> Tensor:
     """Return a 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
     maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
     return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
@@ -250,7 +250,7 @@ def _through(
         return dense(kernel, tangent, weight_std=spec.weight_std, bias_std=spec.bias_std)
 
     def changed(value: Tensor) -> Tensor:
-        return value.mean((-2, -1)) if layer == "mean" else filtered(value)
+        return value.mean((-2, -1)) if layer == "mean" else filter_images(value)
 
     return changed(kernel), None if tangent is None else changed(tangent)
 
@@ -305,7 +305,7 @@ def kernel_matrix(
     for rows_part in first.split(rows):
         pairs = [(spec, rows_part, columns_part) for columns_part in second.split(columns)]
         strips.append(
-            torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1)
+            torch.cat([_recompute(*pair) if graph else _block(*pair) for pair in pairs], 1)
         )
     return torch.cat(strips)
 
@@ -347,6 +347,6 @@ def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
     return int(megabytes * 2**20 / pair)
 
 
-def _recomputed(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
+def _recompute(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     """Return a block of which nothing is kept: on the way back it is computed again."""
     return checkpoint(_block, spec, first, second, use_reentrant=False, preserve_rng_state=False)

@@ -242,7 +242,7 @@ def real_batch(
     return inputs.data.normalised(rows, device=inputs.device)
 
 
-def augmented(
+def augment(
     config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int
 ) -> Tensor:
     """Return the view of a class's images at one update.

@@ -71,7 +71,7 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 
-def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
+def centre(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
     """Put patches into the middle of images of zeros, the mean colour. [n, c, h, w] -> [n, c,
     *image_size]; one pixel more below and right.
     """

@@ -27,14 +27,14 @@ from types import ModuleType
 
 from ...core import errors
 from . import barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg
-from .barlow_twins import SMALL, Config, barlow_twins_loss, cross_correlation, standardised
+from .barlow_twins import SMALL, Config, barlow_twins_loss, cross_correlation, standardise
 from .features import representations
 from .momentum import MomentumTraining, target_momentum
-from .objective import Batch, NarrowTraining, ObjectiveState, Training, followed
+from .objective import Batch, NarrowTraining, ObjectiveState, Training, follow_by_momentum
 from .optimising import lars_direction, warmed_cosine
-from .projector import projected, projector_weights
+from .projector import project, projector_weights
 from .teacher import NAME, NEEDS, State, Teacher, Trace
-from .views import TwoViews, solarised, with_brightness, with_contrast, with_hue, with_saturation
+from .views import TwoViews, solarise, with_brightness, with_contrast, with_hue, with_saturation
 
 OBJECTIVES: dict[str, ModuleType] = {
     objective.NAME: objective
@@ -77,18 +77,18 @@ __all__ = [
     "cross_correlation",
     "dino",
     "finish",
-    "followed",
+    "follow_by_momentum",
     "init",
     "lars_direction",
     "look",
     "moco",
-    "projected",
+    "project",
     "projector_weights",
     "representations",
     "simclr",
     "simsiam",
-    "solarised",
-    "standardised",
+    "solarise",
+    "standardise",
     "swav",
     "target_momentum",
     "teacher_of",

@@ -51,7 +51,7 @@ class Config(Training):
     )
 
 
-def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
+def standardise(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     """Give each coordinate of projections [n, d] mean 0 and variance 1 over the batch.
 
     A constant one becomes 0.
@@ -69,9 +69,7 @@ def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON
 
     Equation 2.
     """
-    return (
-        standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
-    )
+    return standardise(first, epsilon=epsilon).T @ standardise(second, epsilon=epsilon) / len(first)
 
 
 def barlow_twins_loss(

@@ -31,7 +31,7 @@ from ...core import parameter
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState
-from .projector import projected, projector_weights
+from .projector import project, projector_weights
 
 __all__ = ["NAME", "SMALL", "Config", "byol_loss"]
 NAME = "byol"
@@ -94,7 +94,7 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     """Return equation 3 on a batch."""
     # Each view's prediction is compared with the target's projection of the other view.
     aims, target = targets(batch, state)
-    first, second = (projected(state.trained, projections) for projections in batch.projections)
+    first, second = (project(state.trained, projections) for projections in batch.projections)
     return byol_loss(first, aims[1]) + byol_loss(second, aims[0]), replace(state, target=target)
 
 

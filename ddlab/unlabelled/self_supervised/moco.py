@@ -14,7 +14,7 @@ them in small batches, too; the copy moves slowly, so that those in the queue ar
 | equation | here |
 |---|---|
 | 1: $-\log (\exp(q \cdot k_+ / \tau) / \sum_i \exp(q \cdot k_i / \tau))$, the sum over $k_+$ and the queue; mean | `info_nce_loss` |
-| section 3.2: newest keys in, oldest out | `enqueued` |
+| section 3.2: newest keys in, oldest out | `enqueue` |
 | 2: $\theta_k \leftarrow m \theta_k + (1 - m) \theta_q$ | `momentum.follow` |
 
 Both views are queries, and the keys of both enter the queue, after the loss. The defaults are those
@@ -37,7 +37,7 @@ from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState
 from .simclr import similarities
 
-__all__ = ["NAME", "SMALL", "Config", "enqueued", "info_nce_loss"]
+__all__ = ["NAME", "SMALL", "Config", "enqueue", "info_nce_loss"]
 NAME = "moco"
 
 
@@ -90,7 +90,7 @@ def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: 
     return F.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.int64))
 
 
-def enqueued(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Tensor]:
+def enqueue(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Tensor]:
     """Return the queue [k, d] with `keys` [n, d] instead of its oldest rows, and the next oldest
     row, int64 [].
 
@@ -119,7 +119,7 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     forth = info_nce_loss(first, second_keys, queue, temperature=config.temperature)
     back = info_nce_loss(second, first_keys, queue, temperature=config.temperature)
     keys = F.normalize(torch.cat([first_keys, second_keys]))
-    queue, next_row = enqueued(queue, keys, state.buffers["next_row"])
+    queue, next_row = enqueue(queue, keys, state.buffers["next_row"])
     return (forth + back) / 2, replace(
         state, target=target, buffers={"queue": queue, "next_row": next_row}
     )

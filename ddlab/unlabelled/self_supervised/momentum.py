@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...core import parameter
-from .objective import Batch, NarrowTraining, ObjectiveState, followed
+from .objective import Batch, NarrowTraining, ObjectiveState, follow_by_momentum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,4 +73,4 @@ def follow(
     momentum = target_momentum(
         progress, first=config.target_momentum, last=config.final_target_momentum
     )
-    return replace(state, target=followed(state.target, learnt, momentum=momentum))
+    return replace(state, target=follow_by_momentum(state.target, learnt, momentum=momentum))

@@ -222,7 +222,7 @@ class Batch:
     total: int
 
 
-def followed(
+def follow_by_momentum(
     target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float
 ) -> dict[str, Tensor]:
     r"""Return $\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have.

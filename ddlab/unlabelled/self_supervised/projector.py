@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from .barlow_twins import standardised
+from .barlow_twins import standardise
 
 
 def projector_weights(
@@ -43,7 +43,7 @@ def projector_weights(
     return weights
 
 
-def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
+def project(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
     """Return the projections [n, last width] of features [n, d], n at least 2.
 
     Batch norm takes the statistics of these n.
@@ -54,6 +54,6 @@ def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
         features = F.linear(features, weights[f"linear.{layer}"])
         if layer < depth - 1:
             features = F.relu(
-                standardised(features) * weights[f"scale.{layer}"] + weights[f"shift.{layer}"]
+                standardise(features) * weights[f"scale.{layer}"] + weights[f"shift.{layer}"]
             )
     return features

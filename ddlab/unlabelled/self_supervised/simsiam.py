@@ -28,9 +28,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import parameter
-from .barlow_twins import standardised
+from .barlow_twins import standardise
 from .objective import SMALL_RUN, Batch, ObjectiveState, Training
-from .projector import projected, projector_weights
+from .projector import project, projector_weights
 
 __all__ = ["NAME", "SMALL", "Config", "negative_cosine"]
 NAME = "simsiam"
@@ -94,9 +94,9 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Return equation 4 on a batch."""
-    first, second = (standardised(projections) for projections in batch.projections)
-    first_prediction = projected(state.trained, first)
-    second_prediction = projected(state.trained, second)
+    first, second = (standardise(projections) for projections in batch.projections)
+    first_prediction = project(state.trained, first)
+    second_prediction = project(state.trained, second)
     return (
         negative_cosine(first_prediction, second) + negative_cosine(second_prediction, first)
     ) / 2, state

@@ -42,10 +42,10 @@ from ...networks import Network, NetworkSpec
 from ...networks.specification import hooked_layers, skeleton
 from ...runs import Inputs, Look, Number
 from ...training.trained import trained_network
-from .barlow_twins import standardised
+from .barlow_twins import standardise
 from .objective import RATE_BATCH, Batch, ObjectiveState, Training
 from .optimising import lars_direction, warmed_cosine
-from .projector import projected, projector_weights
+from .projector import project, projector_weights
 
 NAME = "self_supervised"
 NEEDS = ("data",)
@@ -239,7 +239,7 @@ def train_step(
             objective.follow(config, kept_state, moved, (state.step + 1) / total), device
         )
     after = {name: moved.get(name, value) for name, value in losses.encoder.items()}
-    first, second = (standardised(projection.detach()) for projection in losses.projections)
+    first, second = (standardise(projection.detach()) for projection in losses.projections)
     trace = Trace(losses.loss.detach(), (first * second).mean(), learning_rate)
     weights = _part(after, "network")
     projector = _part(after, "projector")
@@ -286,7 +286,7 @@ def _losses(
     def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
         features.append(outputs.features)
-        return projected(_part(encoder, "projector"), features[-1]), {
+        return project(_part(encoder, "projector"), features[-1]), {
             **encoder,
             **_join(network=buffers),
         }
@@ -315,7 +315,7 @@ def _losses(
     return _Losses(loss, (first, second), encoder, kept_state, guided)
 
 
-def restarted(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
+def restart(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
     """Return the state with an optimiser that has seen no gradient, of all that is trained from here on."""
     encoder = _join(network=state.weights, projector=state.projector)
     return replace(
@@ -339,7 +339,7 @@ def _trained_tensors(
     guide.
     """
     projector = _part(encoder, "projector")
-    encoder_part = {name: encoder[name] for name in _learnt(spec, projector)}
+    encoder_part = {name: encoder[name] for name in _learn(spec, projector)}
     return encoder_part | _join(objective=kept_state.trained) | _join(guide=beside)
 
 
@@ -358,7 +358,7 @@ def _count(inputs: Inputs) -> int:
     return count
 
 
-def _learnt(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
+def _learn(spec: NetworkSpec, projector: Mapping[str, Tensor]) -> list[str]:
     """Return the names of what is trained of an encoder.
 
     They are the network below its features (all but the last linear layer) and the projector.

@@ -8,7 +8,7 @@ The views of Zbontar et al. 2021 (arXiv 2103.03230, section 2.2; those of Grill 
 | random part, scaled back; flip | always; one in two | `augmentation.augment` |
 | brightness, contrast, saturation, hue | `jitter_probability` | `with_brightness`, `with_contrast`, `with_saturation`, `with_hue` |
 | grey | `grey_probability` | `with_saturation` of 0 |
-| solarised: light pixels inverted | a probability for each view | `solarised` |
+| solarised: light pixels inverted | a probability for each view | `solarise` |
 
 They are tensor functions of our own, with numbers drawn for each image. torchvision's classes draw
 from the global generator, and once for a whole batch, so that a run could not be resumed bit for
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...core import Parameters, moved, parameter, randomness
+from ...core import Parameters, parameter, randomness, to_device
 from ...data.augmentation import augment
 
 _GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in PIL and torchvision
@@ -105,8 +105,8 @@ class TwoViews(Parameters):
         `mean` and `std` [c].
         """
         # Colours change in [0, 1], where 0 is black; normalised values have no such end.
-        shift = moved(mean.to(images.dtype)[:, None, None], images.device)
-        scale = moved(std.to(images.dtype)[:, None, None], images.device)
+        shift = to_device(mean.to(images.dtype)[:, None, None], images.device)
+        scale = to_device(std.to(images.dtype)[:, None, None], images.device)
         chances = (0.0, self.second_solarise_probability)
         views = []
         for number, chance in enumerate(chances):
@@ -122,11 +122,11 @@ class TwoViews(Parameters):
                 seed=self.seed,
                 step=position,
             ).images
-            pixels = self._coloured((part * scale + shift).clamp(0, 1), chance, position)
+            pixels = self._colour((part * scale + shift).clamp(0, 1), chance, position)
             views.append((pixels - shift) / scale)
         return views[0], views[1]
 
-    def _coloured(self, pixels: Tensor, solarise_probability: float, position: int) -> Tensor:
+    def _colour(self, pixels: Tensor, solarise_probability: float, position: int) -> Tensor:
         """Colours changed, greyed, solarised; pixels in [0, 1] in and out.
 
         All is drawn, used or not: one switch moves no other.
@@ -134,8 +134,8 @@ class TwoViews(Parameters):
         draws = torch.rand(
             (7, len(pixels)), generator=randomness.generator(self.seed, position, "colours")
         )
-        chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = moved(
-            draws.to(pixels.dtype), pixels.device
+        chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = (
+            to_device(draws.to(pixels.dtype), pixels.device)
         )
         jittered = with_brightness(pixels, 1 + self.brightness * (2 * brightness - 1))
         jittered = with_contrast(jittered, 1 + self.contrast * (2 * contrast - 1))
@@ -149,7 +149,7 @@ class TwoViews(Parameters):
                 with_saturation(pixels, torch.zeros_like(chance_grey)),
                 pixels,
             )
-        return _choose_by_image(chance_solarise < solarise_probability, solarised(pixels), pixels)
+        return _choose_by_image(chance_solarise < solarise_probability, solarise(pixels), pixels)
 
 
 def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
@@ -162,14 +162,14 @@ def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
     off at [0, 1].
     """
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
-    return _blended(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
+    return _blend(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
 
 
 def with_saturation(pixels: Tensor, factor: Tensor) -> Tensor:
     """Move each pixel of images [n, 3, h, w] away from its own grey (factor [n] above 1) or towards
     it, cut off at [0, 1].
     """
-    return _blended(pixels, _grey(pixels), factor)
+    return _blend(pixels, _grey(pixels), factor)
 
 
 def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
@@ -198,7 +198,7 @@ def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
     return torch.stack(channels, 1).clamp(0, 1)
 
 
-def solarised(pixels: Tensor) -> Tensor:
+def solarise(pixels: Tensor) -> Tensor:
     """Pixels of 0.5 and lighter inverted, x -> 1 - x: [n, c, h, w] -> the same."""
     return torch.where(pixels >= 0.5, 1 - pixels, pixels)
 
@@ -209,7 +209,7 @@ def _grey(pixels: Tensor) -> Tensor:
     return (pixels * weights[:, None, None]).sum(1, keepdim=True)
 
 
-def _blended(pixels: Tensor, centre: Tensor, factor: Tensor) -> Tensor:
+def _blend(pixels: Tensor, centre: Tensor, factor: Tensor) -> Tensor:
     return (centre + (pixels - centre) * factor[:, None, None, None]).clamp(0, 1)
 
 

@@ -1,7 +1,6 @@
 """Lesson 85: what the laboratory shows of its record, and its quest."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -68,19 +67,6 @@ def test_the_effects_of_choices_are_differences_of_means() -> None:
     assert effects["depth", "depth 3"] == pytest.approx(100 * expected)
     assert sum(effects["norm", words] for words in ("no norm", "instance norm")) == pytest.approx(0)
     assert len(effects) == 11
-
-
-def shown(*settings: lab.Settings) -> Any:
-    return SimpleNamespace(past=settings)
-
-
-def test_the_quest_asks_for_a_cheap_choice_of_each_kind() -> None:
-    cheap = START.replace(updates="50")
-    herding, learned = (cheap.replace(proxy=name) for name in ("herding", "DM"))
-    assert lab.is_met(WORLD, learned, shown(learned, herding, START))
-    assert not lab.is_met(WORLD, learned, shown(learned, START))
-    dear = [settings.replace(updates="150") for settings in (herding, learned)]
-    assert not lab.is_met(WORLD, dear[0], shown(*dear))
 
 
 def test_price_and_shortfall_are_those_of_the_search() -> None:

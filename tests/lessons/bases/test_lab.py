@@ -140,7 +140,7 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
     coefficients = factorisation.project(factorisation.downsampled(images, scale=2), fitted.bases)[
         :, :7
     ]
-    decoded = world.data.to_uint8(factorisation.decoded(coefficients, fitted.bases[:7], scale=2))
+    decoded = world.data.to_uint8(factorisation.decode(coefficients, fitted.bases[:7], scale=2))
     rows = pixels(explorer)
     assert rows.shape[0] == 3 * 48 + 2 * 2
     for row, expected in ((0, world.data.to_uint8(images)), (1, decoded)):

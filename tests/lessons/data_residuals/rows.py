@@ -50,7 +50,7 @@ def library_residuals(small: int | None = None) -> Tensors:
             updated(fadrm, config, inputs, count) for count in (*range(0, UPDATES, 5), UPDATES)
         ]
     full = data_of(**COLOUR).image_size
-    images = [fadrm.resampled(state.images, full) for state in states[:-1]]
+    images = [fadrm.resample(state.images, full) for state in states[:-1]]
     return [*images, states[-1].done[0]]
 
 

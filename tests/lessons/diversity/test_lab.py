@@ -4,7 +4,6 @@ measures.
 
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -231,27 +230,6 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(
     assert all(
         images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film
     )
-
-
-def test_the_quest_asks_for_more_distance_than_real_images_have_and_little_coverage(
-    lab: Laboratory,
-) -> None:
-    assert lab.quest is not None and not lab.quest.met
-
-    def measured(distance: float, coverage: float) -> Any:
-        return SimpleNamespace(
-            distances=torch.full((3,), distance), coverage={"features": coverage}
-        )
-
-    for start, this_run, met in (
-        ("real", measured(0.7, 0.09), True),
-        ("noise", measured(0.7, 0.09), False),
-        ("real", measured(0.7, 0.11), False),
-        ("real", measured(0.5, 0.09), False),
-    ):
-        settings = lab.settings.replace(initialisation=start)
-        results: Any = SimpleNamespace(shared={THIS_RUN: this_run, REAL: measured(0.6, 0.4)})
-        assert labs.farther_and_covering_less(lab.world, settings, results) is met
 
 
 def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:

@@ -68,21 +68,6 @@ def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> No
     assert len(path) == 3 and all(0 <= accuracy <= 1 for accuracy in path)
 
 
-def test_the_quest_wants_enough_in_every_order(grey: ImageData) -> None:
-    place = lab.CurriculumLab(grey, SMALL, device="cpu")
-    place.run()
-
-    def met(best: float, worst: float) -> bool:
-        paths = dict.fromkeys(lab.ORDERS, (0.1, best)) | {"batches": (0.1, worst)}
-        place.schedule.keep(place.schedule.jobs[1], paths)
-        return lab.quest_met(place.world, place.settings, place.results)
-
-    assert met(lab.ENOUGH, lab.ENOUGH) and not met(lab.ENOUGH - 0.01, lab.ENOUGH - 0.01)
-    # Shuffling must cost next to nothing, however good every order is.
-    assert not met(0.99, lab.ENOUGH)
-    place.close()
-
-
 def test_a_step_keeps_its_classes_unless_everything_is_shuffled(world: lab.World) -> None:
     distilled = world.of(SMALL).advance().result()
     counts = {}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ddlab.lessons.ideal_data import networks
-from tests.support import assert_unchanged, refuses, snapshot
+from tests.support import assert_unchanged, normal_doubles, refuses, snapshot
 
 F64 = torch.float64
 
@@ -56,10 +56,6 @@ def expected(
     return networks.expected_descent(
         start, points, targets, steps=steps, **rates, record_every=every
     )
-
-
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
 
 
 def labels_of(*shape: int, seed: int = 0) -> Tensor:
@@ -125,7 +121,7 @@ def test_it_starts_as_torch_does() -> None:
 
 def test_outputs_are_those_of_single_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     block = some(2, 3)
-    points = normal(7, 2)
+    points = normal_doubles(7, 2)
     answers = networks.outputs(block, points)
     assert answers.shape == (2, 3, 7)
     for place in ((0, 0), (0, 2), (1, 1)):
@@ -142,7 +138,7 @@ def test_outputs_are_those_of_single_networks(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(("rate", "momentum"), [(0.1, 0.0), (0.02, 0.9)])
 def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
     start = some(2, 3)
-    points = normal(30, 2, 3, 2, seed=1)
+    points = normal_doubles(30, 2, 3, 2, seed=1)
     targets = labels_of(30, 2, 3)
     before = snapshot([start, points, targets])
     path = stochastic(start, points, targets, rate, momentum, every=1)
@@ -157,7 +153,7 @@ def test_stochastic_descent_is_torchs(rate: float, momentum: float) -> None:
 
 def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
     start = some(2, 3)
-    points = normal(2, 1, 9, 2).expand(2, 3, 9, 2)
+    points = normal_doubles(2, 1, 9, 2).expand(2, 3, 9, 2)
     targets = labels_of(2, 3, 9)
     before = snapshot(start)
     path = expected(start, points, targets, 20, 0.3, 0.8, every=1)
@@ -173,7 +169,7 @@ def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
 
 def test_the_gradient_of_one_step_is_autograds() -> None:
     start = some(4)
-    points = normal(1, 4, 2)
+    points = normal_doubles(1, 4, 2)
     targets = labels_of(1, 4)
     moved = stochastic(start, points, targets, 1, 0)
     whole = expected(start, points[0][:, None], targets[0][:, None], 1, 1, 0)
@@ -189,11 +185,11 @@ def test_the_gradient_of_one_step_is_autograds() -> None:
 
 def test_rates_of_their_own() -> None:
     start = some(3)
-    points = normal(12, 3, 2)
+    points = normal_doubles(12, 3, 2)
     targets = labels_of(12, 3)
     rates = torch.tensor([0.1, 0.2, 0.0])
     momenta = torch.tensor([0.5, 0.0, 0.9])
-    fixed = normal(3, 6, 2)
+    fixed = normal_doubles(3, 6, 2)
     aims = labels_of(3, 6)
     together = stochastic(start, points, targets, rates, momenta)
     averaged = expected(start, fixed, aims, 4, rates, momenta)
@@ -215,7 +211,7 @@ def test_frames() -> None:
     ]
     assert networks.recorded_steps(1, 100) == [0, 1]
     start = some(2)
-    points = normal(10, 2, 2)
+    points = normal_doubles(10, 2, 2)
     targets = labels_of(10, 2)
     every = stochastic(start, points, targets, every=1)
     assert torch.equal(stochastic(start, points, targets, every=4), every[[0, 4, 8, 10]])
@@ -233,9 +229,9 @@ def test_symmetries(seed: int, kind: str) -> None:
     Moved points are none: the gradient of the hidden weights grows with x.
     """
     start = some(2, seed=seed)
-    points = normal(8, 2, 2, seed=seed)
+    points = normal_doubles(8, 2, 2, seed=seed)
     targets = labels_of(8, 2, seed=seed)
-    turn = torch.linalg.qr(normal(2, 2, seed=seed + 1))[0]
+    turn = torch.linalg.qr(normal_doubles(2, 2, seed=seed + 1))[0]
     order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
 
     def descend(at: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -268,7 +264,7 @@ def test_symmetries(seed: int, kind: str) -> None:
 
 def test_float32_follows_float64() -> None:
     start = some(3, units=50) / 7
-    points = normal(200, 3, 2)
+    points = normal_doubles(200, 3, 2)
     targets = labels_of(200, 3).round()
     exact = stochastic(start, points, targets, 0.02, 0.9)
     single = stochastic(start.float(), points.float(), targets.float(), 0.02, 0.9)

@@ -64,14 +64,3 @@ def test_every_setting_that_was_tried_is_a_point(place: Laboratory) -> None:
     ]
     assert on_show == 0.03 and None not in accuracies
     assert arms[1][1] == ((0.03, accuracies[0]),)
-
-
-def test_the_quest_wants_images_from_noise(place: Laboratory) -> None:
-    def met(start: str, accuracy: float) -> bool:
-        place.panel["initialisation"].value = start
-        place.run()
-        place.schedule.keep(place.schedule.jobs[1], accuracy)
-        return lab.quest_met(place.world, place.settings, place.results)
-
-    assert met("noise", lab.ENOUGH) and not met("noise", lab.ENOUGH - 0.01)
-    assert not met("real", 1.0)

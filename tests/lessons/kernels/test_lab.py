@@ -16,7 +16,6 @@ from ddlab.explorers import Laboratory
 from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
 from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, scores
-from ddlab.lessons.kernels.world import World
 from ddlab.methods import kip, selection
 from ddlab.methods.shared.kernels import KernelSpec
 from ddlab.runs import Inputs, process
@@ -122,27 +121,6 @@ def test_rivals_took_no_learning_and_are_as_many_or_more(
     )
     assert lab.sentence.endswith(f", {best:.1%}.")
     lab.close()
-
-
-def test_the_quest_asks_for_frozen_pixels_and_a_lead(
-    lab: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        World,
-        "rival",
-        lambda self, rival, *arguments, watch: (0.5,) if rival.kind == "centres" else (0.4, 0.6),
-    )
-    for share, right, met in [
-        (0.0, 1.0, False),
-        (0.49, 1.0, False),
-        (0.5, 0.52, False),
-        (0.6, 0.5, False),
-        (0.5, 0.54, True),
-    ]:
-        lab.schedule.values.clear()
-        monkeypatch.setattr(World, "accuracy", lambda self, *arguments, right=right: right)
-        moved(lab, corruption=share, seed=int(100 * right))
-        assert lab.quest.met == met, (share, right)
 
 
 def test_equal_images_need_a_ridge() -> None:

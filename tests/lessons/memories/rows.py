@@ -9,7 +9,7 @@ from torch.func import functional_call
 from ddlab import networks
 from ddlab.methods import mnemonics, selection
 from ddlab.runs import Inputs
-from ddlab.training.phases import arrived
+from ddlab.training.phases import arrivals
 from tests.lessons.gains import Gain, between
 from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import (
@@ -47,7 +47,7 @@ def remembered(source: str) -> Tensors:
     page = run(source, functional_call=functional_call, herding=chosen)
     tasks = [
         (data.normalised(rows), places)
-        for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))
+        for rows, places in (arrivals(MNEMONICS, data, phase) for phase in (0, 1))
     ]
     memory, after = page["remember"](network, tasks, 2, UPDATES)
     return [

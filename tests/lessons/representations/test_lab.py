@@ -3,7 +3,6 @@ the targets.
 """
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +15,9 @@ from ddlab.lessons.representations.lab import (
     TargetLab,
     curve,
     images_along,
-    quest_met,
     target_curve,
 )
-from ddlab.lessons.representations.world import Moment, World
+from ddlab.lessons.representations.world import World
 from ddlab.networks import Network
 from ddlab.runs import Inputs, process
 from ddlab.unlabelled import with_targets
@@ -117,17 +115,6 @@ def test_alone_no_target_is_read(data: ImageData) -> None:
 def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
     moved(lab, objective=objective, epochs=2)
     assert lab.error is None and lab.world.run(lab.settings).complete
-
-
-def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
-    def run(accuracy: float, complete: bool = True) -> Any:
-        return SimpleNamespace(
-            complete=complete, frames=[SimpleNamespace(content=Moment(accuracy, None, None))]
-        )
-
-    for alone, met in ((run(0.56), False), (run(0.54), True), (run(0.54, complete=False), False)):
-        results: Any = SimpleNamespace(jobs=[run(0.7), alone])
-        assert quest_met(lab.world, lab.settings, results) == met
 
 
 def test_the_pictures_go_along_each_number_of_the_targets(lab: Any) -> None:

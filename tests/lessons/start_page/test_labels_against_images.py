@@ -1,7 +1,6 @@
 """Labels against images, driven in Python."""
 
 import time
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from ddlab.lessons.start_page.labels_against_images import (
     World,
     curves,
     example,
-    labels_alone_help,
     strip,
     target_bars,
 )
@@ -117,28 +115,6 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(material) -> None:
         accuracies
     ) == 20
     assert f"online labels classifies {accuracies[-1]:.0%} of the test images" in explorer.sentence
-    explorer.close()
-
-
-def test_the_quest_asks_for_other_labels_of_two_sets(material) -> None:
-    explorer = LabelsAgainstImages(*material)
-    assert explorer.quest is not None and not explorer.quest.met
-    at = explorer.settings
-
-    def quest_is_met(*accuracies: tuple[str, str, float], seed: int = 0) -> bool:
-        runs = {}
-        for images, labels, accuracy in accuracies:
-            student = at.replace(images=images, labels=labels)
-            runs[student] = SimpleNamespace(frames=[SimpleNamespace(content=accuracy)])
-        world = SimpleNamespace(learned=lambda _results: runs, sets=explorer.world.sets)
-        return labels_alone_help(world, at.replace(seed=seed), None)  # type: ignore[arg-type]
-
-    real = (("real", "hard", 0.6), ("real", "online", 0.75))
-    assert not quest_is_met(*real), "one set is not enough"
-    assert quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.25))
-    assert not quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.15))
-    assert not quest_is_met(*real, ("noise", "stored", 0.9)), "compared with hard labels alone"
-    assert not quest_is_met(*real, ("noise", "hard", 0.1), ("noise", "stored", 0.25), seed=1)
     explorer.close()
 
 

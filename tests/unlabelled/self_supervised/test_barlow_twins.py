@@ -12,20 +12,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from ddlab.unlabelled.self_supervised import barlow_twins_loss, cross_correlation, standardised
+from ddlab.unlabelled.self_supervised import barlow_twins_loss, cross_correlation, standardise
+from tests.support import normal_doubles
 
 TINY = 1e-14  # an epsilon that leaves float64 correlations of ordinary features as they are
 
 
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 def correlated(count: int = 12, width: int = 4, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Two views that agree in part, with scales and shifts of their own."""
-    shared = normal_tensor(count, width, seed=seed + 0)
-    first_part = normal_tensor(count, width, seed=seed + 1)
-    second_part = normal_tensor(count, width, seed=seed + 2)
+    shared = normal_doubles(count, width, seed=seed + 0)
+    first_part = normal_doubles(count, width, seed=seed + 1)
+    second_part = normal_doubles(count, width, seed=seed + 2)
     return 3 * (shared + 0.5 * first_part) + 2, 0.2 * (shared + 0.7 * second_part).flip(1) - 5
 
 
@@ -41,9 +38,9 @@ def test_correlations_are_numpys(seed: int, count: int, width: int) -> None:
 def test_standardises_as_batch_norm_does() -> None:
     first, _ = correlated()
     layer = torch.nn.BatchNorm1d(4, affine=False, dtype=torch.float64)
-    torch.testing.assert_close(standardised(first), layer(first))
+    torch.testing.assert_close(standardise(first), layer(first))
     torch.testing.assert_close(
-        standardised(first, epsilon=TINY).square().mean(0), torch.ones(4, dtype=torch.float64)
+        standardise(first, epsilon=TINY).square().mean(0), torch.ones(4, dtype=torch.float64)
     )
 
 
@@ -124,8 +121,8 @@ def test_independent_features() -> None:
     """
     mean_squares = []
     for seed in range(400):
-        first = normal_tensor(20, 3, seed=2 * seed)
-        second = normal_tensor(20, 3, seed=2 * seed + 1)
+        first = normal_doubles(20, 3, seed=2 * seed)
+        second = normal_doubles(20, 3, seed=2 * seed + 1)
         mean_squares.append(float(cross_correlation(first, second, epsilon=TINY).square().mean()))
     error = np.std(mean_squares, ddof=1) / np.sqrt(len(mean_squares))
     assert abs(np.mean(mean_squares) - 1 / 19) < 4 * error < 0.1 / 19

@@ -16,7 +16,13 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.runs import Inputs, Step, checkpoint, process
 from ddlab.unlabelled import self_supervised
-from ddlab.unlabelled.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
+from ddlab.unlabelled.self_supervised import (
+    Batch,
+    ObjectiveState,
+    Teacher,
+    barlow_twins,
+    follow_by_momentum,
+)
 from tests.support import assert_same, draw_globally, global_randomness, refuses, run_to_end
 from tests.unlabelled.self_supervised import toy_objective as toy
 
@@ -167,7 +173,9 @@ def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
 
 def test_followed_is_the_moving_average() -> None:
     target = {"a": torch.tensor([1.0, 2.0]), "count": torch.tensor(3)}
-    averages = followed(target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75)
+    averages = follow_by_momentum(
+        target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75
+    )
     assert (
         averages["a"].tolist() == [1.5, 1.5]
         and averages["count"] is target["count"]

@@ -38,15 +38,11 @@ os.environ["LIGHTLY_DID_VERSION_CHECK"] = "True"  # else its import asks the net
 from lightly.loss import DINOLoss, NegativeCosineSimilarity, NTXentLoss, SwaVLoss, VICRegLoss
 from lightly.loss.swav_loss import sinkhorn
 
-from tests.support import run_to_end
+from tests.support import normal_doubles, run_to_end
 
 SIZES = {"seed": st.integers(0, 10**6), "count": st.integers(2, 9), "width": st.integers(2, 6)}
 TEMPERATURE = st.floats(0.05, 2)
 MOMENTUM = ("byol", "dino", "moco")
-
-
-def normal_tensor(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def assert_same_slopes(
@@ -64,7 +60,7 @@ def assert_same_slopes(
 class TestAgainstLightly:
     @given(**SIZES)
     def test_byol_and_simsiam(self, seed: int, count: int, width: int) -> None:
-        first, second = normal_tensor(2, count, width, seed=seed)
+        first, second = normal_doubles(2, count, width, seed=seed)
         theirs = NegativeCosineSimilarity()
         assert_same_slopes(
             lambda a: simsiam.negative_cosine(a, second), lambda a: theirs(a, second), first
@@ -74,7 +70,7 @@ class TestAgainstLightly:
     @given(**SIZES, temperature=TEMPERATURE)
     def test_simclr(self, seed: int, count: int, width: int, temperature: float) -> None:
         theirs = NTXentLoss(temperature=temperature)
-        pair = normal_tensor(2, count, width, seed=seed)
+        pair = normal_doubles(2, count, width, seed=seed)
         assert_same_slopes(
             lambda a, b: simclr.nt_xent_loss(a, b, temperature=temperature), theirs, *pair
         )
@@ -87,13 +83,13 @@ class TestAgainstLightly:
         otherwise.
         """
         theirs = NTXentLoss(temperature=temperature, memory_bank_size=(3 * count, width))
-        queue = F.normalize(normal_tensor(3 * count, width, seed=seed + 1))
+        queue = F.normalize(normal_doubles(3 * count, width, seed=seed + 1))
         oldest = torch.tensor(0)
         bank: Any = theirs.memory_bank
         bank.bank = queue.clone()
         bank.bank_ptr = torch.zeros(1, dtype=torch.long)
         for number in range(5):
-            queries, keys = normal_tensor(2, count, width, seed=seed + 2 + number)
+            queries, keys = normal_doubles(2, count, width, seed=seed + 2 + number)
             before = queue
 
             def mine(free: Tensor, keys: Tensor = keys, queue: Tensor = queue) -> Tensor:
@@ -103,7 +99,7 @@ class TestAgainstLightly:
                 return theirs(free, keys)
 
             assert_same_slopes(mine, by_lightly, queries)
-            queue, oldest = moco.enqueued(queue, F.normalize(keys), oldest)
+            queue, oldest = moco.enqueue(queue, F.normalize(keys), oldest)
             torch.testing.assert_close(queue, bank.bank)
             assert not torch.equal(queue, before) and int(oldest) == count * (number + 1) % (
                 3 * count
@@ -115,7 +111,9 @@ class TestAgainstLightly:
     ) -> None:
         names = ("invariance_weight", "variance_weight", "covariance_weight")
         own_weights: Any = dict(zip(names, weights, strict=True))
-        pair = normal_tensor(2, count, width, seed=seed) * normal_tensor(width, seed=seed + 1).abs()
+        pair = (
+            normal_doubles(2, count, width, seed=seed) * normal_doubles(width, seed=seed + 1).abs()
+        )
         assert_same_slopes(
             lambda a, b: vicreg.vicreg_loss(a, b, **own_weights), VICRegLoss(*weights), *pair
         )
@@ -131,7 +129,7 @@ class TestAgainstLightly:
         centre = torch.zeros(width, dtype=torch.float64)
         teacher = float(torch.tensor(teacher))
         for number in range(2):  # with a centre of 0, then with a moved one
-            logits, aims = normal_tensor(2, 2, count, width, seed=seed + number)
+            logits, aims = normal_doubles(2, 2, count, width, seed=seed + number)
 
             def mine(*views: Tensor, aims: Tensor = aims, centre: Tensor = centre) -> Tensor:
                 probabilities = [
@@ -166,7 +164,7 @@ class TestAgainstLightly:
         iterations: int,
         temperature: float,
     ) -> None:
-        scores = normal_tensor(2, count, width, seed=seed)
+        scores = normal_doubles(2, count, width, seed=seed)
         options: Any = {"smoothness": smoothness, "iterations": iterations}
         assigned = swav.sinkhorn_assignments(scores[0], **options)
         torch.testing.assert_close(
@@ -191,22 +189,22 @@ class TestAgainstLightly:
     "loss",
     [
         byol.byol_loss,
-        lambda a, b: simsiam.negative_cosine(a, normal_tensor(5, 3, seed=7)) + b.sum(),
+        lambda a, b: simsiam.negative_cosine(a, normal_doubles(5, 3, seed=7)) + b.sum(),
         lambda a, b: simclr.nt_xent_loss(a, b, temperature=0.5),
-        lambda a, b: moco.info_nce_loss(a, b, normal_tensor(4, 3, seed=7), temperature=0.5),
+        lambda a, b: moco.info_nce_loss(a, b, normal_doubles(4, 3, seed=7), temperature=0.5),
         lambda a, b: vicreg.vicreg_loss(a, b, target_deviation=1.7),
         lambda a, b: (
-            dino.dino_loss(a, normal_tensor(5, 3, seed=7).softmax(1), temperature=0.5) + b.sum()
+            dino.dino_loss(a, normal_doubles(5, 3, seed=7).softmax(1), temperature=0.5) + b.sum()
         ),
         lambda a, b: swav.swav_loss(a, b.softmax(1), temperature=0.5),
     ],
 )
 def test_gradients(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
-    assert gradcheck(loss, tuple(tensor.requires_grad_() for tensor in normal_tensor(2, 5, 3)))
+    assert gradcheck(loss, tuple(tensor.requires_grad_() for tensor in normal_doubles(2, 5, 3)))
 
 
 def test_limits() -> None:
-    rows = normal_tensor(6, 4)
+    rows = normal_doubles(6, 4)
     assert float(byol.byol_loss(rows, 3 * rows)) == pytest.approx(0, abs=1e-12)
     assert float(byol.byol_loss(rows, -rows)) == pytest.approx(4)
     assert float(simsiam.negative_cosine(rows, 3 * rows)) == pytest.approx(-1)
@@ -228,11 +226,11 @@ def test_sinkhorn_gives_each_prototype_its_part() -> None:
     """
     for scale in (1, 1e3):
         assigned = swav.sinkhorn_assignments(
-            scale * normal_tensor(12, 4).tanh(), smoothness=0.5 * scale, iterations=200
+            scale * normal_doubles(12, 4).tanh(), smoothness=0.5 * scale, iterations=200
         )
         torch.testing.assert_close(assigned.sum(1), torch.ones(12, dtype=torch.float64))
         torch.testing.assert_close(assigned.sum(0), torch.full((4,), 3.0, dtype=torch.float64))
-    sharp = swav.sinkhorn_assignments(normal_tensor(12, 4), smoothness=1e-3, iterations=3)
+    sharp = swav.sinkhorn_assignments(normal_doubles(12, 4), smoothness=1e-3, iterations=3)
     assert sharp.isfinite().all() and float(sharp.amax(1).mean()) > 0.5
 
 
@@ -240,9 +238,9 @@ def test_the_queue_loses_its_oldest() -> None:
     queue = torch.zeros(5, 1)
     row = torch.tensor(0)
     for number in range(4):
-        queue, row = moco.enqueued(queue, torch.full((2, 1), number + 1.0), row)
+        queue, row = moco.enqueue(queue, torch.full((2, 1), number + 1.0), row)
     assert sorted(queue.flatten().tolist()) == [2, 3, 3, 4, 4] and int(row) == 3
-    queue, _ = moco.enqueued(queue, torch.arange(7.0)[:, None], row)
+    queue, _ = moco.enqueue(queue, torch.arange(7.0)[:, None], row)
     assert sorted(queue.flatten().tolist()) == [2, 3, 4, 5, 6]
 
 

@@ -15,7 +15,7 @@ from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.runs import Inputs, cache, process
 from ddlab.unlabelled import self_supervised
-from ddlab.unlabelled.self_supervised import projected, projector_weights, representations
+from ddlab.unlabelled.self_supervised import project, projector_weights, representations
 from ddlab.unlabelled.self_supervised.teacher import _learning_rate
 from tests.networks.test_networks import plain
 from tests.support import assert_same, made_data, refuses, run_to_end
@@ -60,7 +60,7 @@ class TestProjector:
             for name, value in weights.items()
         }
         features = torch.randn((7, 5), generator=draw)
-        torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
+        torch.testing.assert_close(project(moved, features), module_of(moved, depth)(features))
 
     def test_is_drawn_as_torch_draws(self) -> None:
         """Uniform in plus and minus 1 / sqrt(inputs), each layer for itself."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from ddlab.unlabelled import self_supervised
 from ddlab.unlabelled.self_supervised import (
     TwoViews,
-    solarised,
+    solarise,
     with_brightness,
     with_contrast,
     with_hue,
@@ -84,9 +84,9 @@ def test_solarised_is_torchvisions() -> None:
 
     levels = torch.arange(256).reshape(1, 1, 16, 16)
     expected = functional.solarize(levels.to(torch.uint8), threshold=128)
-    assert torch.equal((solarised(levels / 255) * 255).round().to(torch.uint8), expected)
+    assert torch.equal((solarise(levels / 255) * 255).round().to(torch.uint8), expected)
     between = torch.tensor([0.4999, 0.5, 0.5001]).reshape(1, 1, 1, 3)
-    torch.testing.assert_close(solarised(between).flatten(), torch.tensor([0.4999, 0.5, 0.4999]))
+    torch.testing.assert_close(solarise(between).flatten(), torch.tensor([0.4999, 0.5, 0.4999]))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -165,7 +165,7 @@ def test_a_switch_moves_no_other() -> None:
     jittered = pair(only(jitter_probability=1.0), images)[1]
     maybe_solarised = pair(only(jitter_probability=1.0, second_solarise_probability=0.5), images)[1]
     unchanged = (maybe_solarised == jittered).flatten(1).all(1)
-    flipped = (maybe_solarised == solarised(jittered)).flatten(1).all(1)
+    flipped = (maybe_solarised == solarise(jittered)).flatten(1).all(1)
     assert (unchanged | flipped).all() and 8 < int(unchanged.sum()) < 32
 
 

@@ -13,8 +13,8 @@ from ddlab.unlabelled.self_supervised import (
     Batch,
     ObjectiveState,
     Training,
-    followed,
-    projected,
+    follow_by_momentum,
+    project,
     projector_weights,
 )
 
@@ -54,7 +54,7 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     with torch.no_grad():
         keys, target = batch.encode(state.target, batch.views[1])
         keys = F.normalize(keys)
-    predictions = F.normalize(projected(state.trained, batch.projections[0]))
+    predictions = F.normalize(project(state.trained, batch.projections[0]))
     right = (predictions * keys).sum(1, keepdim=True)
     logits = torch.cat([right, predictions @ state.buffers["queue"].T], 1) / config.temperature
     queue = torch.cat([keys, state.buffers["queue"]])[: config.queue_length]
@@ -72,5 +72,5 @@ def follow(
 ) -> ObjectiveState:
     """The momentum encoder goes a part of the way to the encoder."""
     return replace(
-        state, target=followed(state.target, learnt, momentum=momentum(config, progress))
+        state, target=follow_by_momentum(state.target, learnt, momentum=momentum(config, progress))
     )
