@@ -29,7 +29,7 @@ from .plot import Plot
 from .prediction import Prediction
 from .runner import Runner
 from .schedule import Results
-from .views import Chart, Drag, Formulas, Handles, Html, Row, Strip, Tabs, step_on_show
+from .views import Chart, Drag, Formulas, Handles, Html, Named, Row, Strip, Tabs, step_on_show
 
 __all__ = [
     "Change",
@@ -44,6 +44,7 @@ __all__ = [
     "Lab",
     "Laboratory",
     "Live",
+    "Named",
     "Part",
     "Picture",
     "Plot",

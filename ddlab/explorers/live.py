@@ -32,7 +32,7 @@ from .lab import Lab
 from .live_students import accuracies
 from .ready import Watch
 from .schedule import Results
-from .views import Row, Strip, View
+from .views import Named, Row, Strip, View
 
 _KEEP = Keep(60)  # frames of a run, spread evenly; those at which it rested are kept too
 _RUNS = 8  # that are remembered
@@ -167,9 +167,9 @@ class Curves(View):
         widget.draw_by(*drawing)
 
 
-def picture_data(world: World, settings: Any, results: Results) -> tuple[Inputs, Frame]:
+def picture_data(world: World, settings: Any, results: Results) -> Named:
     """Return the frame on show."""
-    return world.inputs, results.frame
+    return {"inputs": world.inputs, "frame": results.frame}
 
 
 def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str]:

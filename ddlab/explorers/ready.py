@@ -26,7 +26,7 @@ from ..networks import Network, NetworkSpec
 from ..runs import Frame, Inputs, Keep, Run, Runs, cache
 from ..training import supervised
 from .schedule import Results
-from .views import Strip
+from .views import Named, Strip
 
 HEIGHT = 356  # of a plot, in pixels
 # Pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it.
@@ -294,8 +294,12 @@ def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str
 def learned_images_strip(most_rows: int = 1) -> Strip:
     """Return a view of the frame on show as a row of images for each of the first images per class."""
 
-    def data(world: MethodWorld, settings: Any, results: Results) -> tuple:
-        return world.data, results.frame, min(settings.images_per_class, most_rows)
+    def data(world: MethodWorld, settings: Any, results: Results) -> Named:
+        return {
+            "data": world.data,
+            "frame": results.frame,
+            "rows": min(settings.images_per_class, most_rows),
+        }
 
     return Strip(data, learned_images)
 

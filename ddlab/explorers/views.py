@@ -7,13 +7,14 @@ draws them.
     Chart(plane_data, plane, drag=Drag("support points", put, handles))   # points that a reader moves
     Row(view, view), Tabs(("Curve", view), ("Stages", view))
 
-The data function takes (world, settings, results) and returns a tuple, or None to leave what is on
-show. A view is drawn anew only where that tuple is another one, so it holds plain values and
-frames, not tensors.
+The data function takes (world, settings, results) and returns what `draw` takes: a mapping of its
+arguments' names, or a tuple where there is one; None leaves what is on show. A view is drawn anew
+only where these data are others, so they hold plain values and frames, not tensors.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import ipywidgets as widgets
@@ -24,6 +25,8 @@ from .images import Picture
 from .layout import side_by_side
 from .plot import Plot
 from .pointer import PointSliders
+
+Named = dict[str, Any]  # the data of a view: argument of its drawing -> value
 
 
 class NotComputed(Exception):
@@ -75,8 +78,8 @@ class View:
     """One view: data and drawing; see the module.
 
     Args:
-        data: (world, settings, results) -> a tuple.
-        draw: takes its members.
+        data: (world, settings, results) -> a mapping of names, or a tuple.
+        draw: takes what is in it.
         cursor: (world, settings, results) -> where the vertical line of a chart stands.
         move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in
             place, which is ten times faster.
@@ -91,7 +94,7 @@ class View:
 
     def __init__(
         self,
-        data: Callable[[Any, Any, Any], tuple[Any, ...] | None],
+        data: Callable[[Any, Any, Any], Named | tuple[Any, ...] | None],
         draw: Callable[..., Any],
         *,
         cursor: Callable[[Any, Any, Any], float | None] | None = None,
@@ -326,10 +329,10 @@ class ViewOnPage:
 
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
+        draw = self.view.draw
         if self.view.move is not None and widget is not None:
-            drawing = self.view.move(widget.figure, *data)
-        else:
-            drawing = self.view.draw(*data)
+            draw = partial(self.view.move, widget.figure)
+        drawing = draw(**data) if isinstance(data, Mapping) else draw(*data)
         self._drawing = drawing
         if self.view.has_ghosts:
             others = [kept for of, kept in self._kept.items() if of != self._settings]

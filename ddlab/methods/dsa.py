@@ -28,7 +28,7 @@ from ..data import siamese_views
 from ..distilled import DistilledSet
 from ..runs import Inputs
 from . import dc
-from .dc import State, Trace, look, total_steps, update  # noqa: F401
+from .dc import State, Trace, init, look, total_steps, update  # noqa: F401
 from .shared import descent, matching
 
 NAME = "siamese_gradient_matching"
@@ -52,11 +52,6 @@ class Config(dc.Config, matching.Siamese):
     def teaching(cls, **changes: Any) -> Self:
         """DC's, and nothing is mirrored, for it begins with digits."""
         return super().teaching(**{"strategy": siamese_views.UPRIGHT} | changes)
-
-
-def init(config: Config, inputs: Inputs) -> State:
-    """Return DC's first images and first network. Errors as there."""
-    return dc.init(config, inputs)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

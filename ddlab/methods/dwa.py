@@ -199,12 +199,7 @@ def random_adjustment(
     return Adjustment(scaled, next(iter(scaled.values())).new_zeros(0), _length(scaled.values()))
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Return the image updates of the whole run: one batch after another.
-
-    The K steps of a batch are not counted.
-    """
-    return sre2l.total_steps(config, inputs)
+total_steps = sre2l.total_steps  # image updates, one batch after another
 
 
 def init(config: Config, inputs: Inputs) -> State:

@@ -205,9 +205,7 @@ def network_of(iteration: int, *, networks: int) -> int:
     return iteration % networks
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Return the image updates of the whole run, at either size: one batch after another."""
-    return sre2l.total_steps(config, inputs)
+total_steps = sre2l.total_steps  # image updates, one batch after another
 
 
 def prefix(config: Config) -> tuple[int, Config]:

@@ -22,7 +22,7 @@ from ...core import Parameters, errors, parameter
 from ...core.interval import interval, interval_text
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
-from ...explorers import Change, Chart, Lab, Quest, Results, Strip, Tabs
+from ...explorers import Change, Chart, Lab, Named, Quest, Results, Strip, Tabs
 from ...figures import Point, encode_grid, finish_figure, scatter, start_figure
 from .method_map import method_map
 
@@ -139,7 +139,7 @@ class World:
         return names_by_reason
 
 
-def points_data(world: World, settings: Settings, results: Results) -> tuple:
+def points_data(world: World, settings: Settings, results: Results) -> Named:
     """Name, x, y, family and interval of every method that has both; the axes; the chosen one."""
     points = []
     for name in world.methods:
@@ -148,7 +148,12 @@ def points_data(world: World, settings: Settings, results: Results) -> tuple:
         if x and y:
             limits = interval(list(y)) or (None, None)
             points.append((name, fmean(x), fmean(y), world.family[name], *limits))
-    return tuple(points), settings.across, settings.up, settings.method
+    return {
+        "measured": tuple(points),
+        "across": settings.across,
+        "up": settings.up,
+        "method": settings.method,
+    }
 
 
 def points(measured: tuple, across: str, up: str, method: str) -> go.Figure:
@@ -193,9 +198,13 @@ def strips(data: str) -> dict[tuple[str, str], Tensor]:
     return {(setting["budget"], setting["method"]): images for setting, images in film}
 
 
-def set_on_show(world: World, settings: Settings, results: Results) -> tuple[str, str, str]:
+def set_on_show(world: World, settings: Settings, results: Results) -> Named:
     """Name the data, the images of each class and the method of the set that is shown."""
-    return settings.data, "1" if settings.budget == "1" else "10", settings.method
+    return {
+        "data": settings.data,
+        "budget": "1" if settings.budget == "1" else "10",
+        "method": settings.method,
+    }
 
 
 def images(data: str, budget: str, method: str) -> tuple[bytes, str]:

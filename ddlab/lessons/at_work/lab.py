@@ -20,7 +20,7 @@ from ... import networks, records
 from ...core import Parameters, parameter
 from ...core.interval import interval
 from ...evaluation.network_search import ALL, EARLY, ArchitectureSearch, Proxy
-from ...explorers import Chart, Lab, Quest, Results, Tabs
+from ...explorers import Chart, Lab, Named, Quest, Results, Tabs
 from ...figures import Point, scatter
 from ...figures.comparison import add_reference
 from ...figures.theme import DASHED, neutral
@@ -105,10 +105,16 @@ def choice_words(option: str, value: Any) -> str:
     return f"{'no' if value == 'none' else value} {option}"
 
 
-def networks_data(world: World, settings: Settings, results: Results) -> tuple:
+def networks_data(world: World, settings: Settings, results: Results) -> Named:
     """Name the search, the set, the colours and the network that was clicked."""
     outcome = search_on_show(settings)
-    return outcome, settings.proxy, settings.draw, settings.colour, settings.network
+    return {
+        "outcome": outcome,
+        "proxy": settings.proxy,
+        "draw": settings.draw,
+        "colour": settings.colour,
+        "clicked": settings.network,
+    }
 
 
 def networks_chart(
@@ -192,9 +198,9 @@ def choose_proxy(world: World, settings: Settings, clicked: dict[str, Any]) -> S
     return settings.replace(proxy=clicked["customdata"])
 
 
-def choices_data(world: World, settings: Settings, results: Results) -> tuple:
+def choices_data(world: World, settings: Settings, results: Results) -> Named:
     """Name the search and the set."""
-    return search_on_show(settings), settings.proxy
+    return {"outcome": search_on_show(settings), "proxy": settings.proxy}
 
 
 def choices_chart(outcome: ArchitectureSearch, proxy: str) -> go.Figure:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Compute, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...figures import encode_grid, finish_figure, series_style, start_figure, tried_settings
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
@@ -48,12 +48,18 @@ def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
 # -- the picture
 
 
-def picture_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def picture_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the bases, how many of them are used, and which images are shown."""
     if results.shared is None:
         return None
     images, _ = results.shared
-    return world, images, settings.scale, images.used(settings.bases), settings.page
+    return {
+        "world": world,
+        "images": images,
+        "scale": settings.scale,
+        "used": images.used(settings.bases),
+        "page": settings.page,
+    }
 
 
 def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
@@ -87,7 +93,7 @@ def basis_pictures(bases: Tensor) -> np.ndarray:
 # -- the bill, and what is left
 
 
-def bill_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def bill_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the parts of the bill for the bases and for as many pairs as there are floats left.
 
     None while the bases are being found.
@@ -97,7 +103,11 @@ def bill_data(world: World, settings: Settings, results: Results) -> tuple | Non
     chosen = split(settings, results.shared)
     sizes = world.sizes(*chosen)
     count = world.pairs(*chosen)
-    return count, BUDGET * sizes.image_floats, tuple(vars(sizes.bill(count)).items())
+    return {
+        "count": count,
+        "budget": BUDGET * sizes.image_floats,
+        "parts": tuple(vars(sizes.bill(count)).items()),
+    }
 
 
 def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figure:
@@ -125,7 +135,7 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     return finish_figure(figure, alt=f"{title}: {description}.")
 
 
-def image_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def image_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the errors of images at the scale on show, then at others that are known.
 
     None while the first is being found.
@@ -138,15 +148,23 @@ def image_data(world: World, settings: Settings, results: Results) -> tuple | No
     return (
         None
         if every[0][1] is None
-        else (curves, "Squared error that the first U image bases leave", "image bases U")
+        else {
+            "every": curves,
+            "title": "Squared error that the first U image bases leave",
+            "x_label": "image bases U",
+        }
     )
 
 
-def vector_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def vector_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the errors of the vectors."""
     vectors = results(Value(world.fitted, None))
     title = "Squared error that the first V vector bases leave"
-    return None if vectors is None else ((("vectors", vectors),), title, "vector bases V")
+    return (
+        None
+        if vectors is None
+        else {"every": (("vectors", vectors),), "title": title, "x_label": "vector bases V"}
+    )
 
 
 def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
@@ -181,7 +199,7 @@ def scores(world: World, results: Results) -> tuple[dict[Split, Scores], Scores]
     return {chosen: tuple(scores_of_split) for chosen, scores_of_split in tried.items()}, real
 
 
-def taught_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def taught_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return each split that was tried with its pairs and scores, and what they are seen against.
 
     The last are the split on show, real images, and both ends.
@@ -193,7 +211,12 @@ def taught_data(world: World, settings: Settings, results: Results) -> tuple | N
         (chosen, world.pairs(*chosen), scores_of_split) for chosen, scores_of_split in tried.items()
     ]
     points = tuple(splits)
-    return points, split(settings, results.shared), real, results(Value(world.limits))
+    return {
+        "points": points,
+        "on_show": split(settings, results.shared),
+        "real": real,
+        "limits": results(Value(world.limits)),
+    }
 
 
 def taught(
@@ -231,9 +254,11 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         return f"Computing the bases at scale {settings.scale} ..."
     images, vectors = results.shared
     scale, used, used_vectors = split(settings, results.shared)
-    count, budget, _ = bill_data(world, settings, results) or (0, 0, ())
+    sizes = world.sizes(scale, used, used_vectors)
+    budget = BUDGET * sizes.image_floats
+    count = world.pairs(scale, used, used_vectors)
     if not count:
-        price = world.sizes(scale, used, used_vectors).bill(1).total
+        price = sizes.bill(1).total
         return (
             f"These bases and one pair cost {price:,} floats, more than the {budget:,} that there "
             "are. Choose fewer bases, or a larger scale."

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import parameter
-from ...explorers import Chart, Lab, Results, Strip
+from ...explorers import Chart, Lab, Named, Results, Strip
 from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings
 from ...figures import encode_grid, finish_figure, series_style, start_figure
 from ...figures.theme import legend_below
@@ -109,10 +109,14 @@ class World(MethodWorld):
     frames = 1000  # every class
 
 
-def contest_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def contest_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the contest of the class on show."""
     current = results.frame.content
-    return None if current is None else (world.data.class_names[current.label], current)
+    return (
+        None
+        if current is None
+        else {"class_name": world.data.class_names[current.label], "current": current}
+    )
 
 
 def squares_strip(class_name: str, current: Contest) -> tuple[bytes, str]:
@@ -159,7 +163,7 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     drawn = contest_data(world, settings, results)
     if drawn is None:
         return "No class has been scored yet."
-    class_name, current = drawn
+    class_name, current = drawn.values()
     best = int(current.losses.argmin())
     return (
         f"'{class_name}': {len(current.losses)} real images, {current.losses.shape[1]} squares of each. "

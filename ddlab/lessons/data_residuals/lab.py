@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value, step_on_show
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, differences, finished
 from ...figures import alt_text, finish_figure, tried_settings
@@ -77,20 +77,20 @@ def share_runs(world: World, settings: Settings, results: Results) -> SharedRuns
     return SharedRuns(runs, compared, mixed_in)
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the patch and the image of each ratio, from left to right, at one step."""
     step = results.step or 0
     runs = sorted(results.shared.runs.items())
     # Its font has no α.
     frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)
-    return (
-        world.data,
-        results.shared.mixed_in,
-        f"alpha {settings.merge_ratio:g}",
-        settings.class_name,
-        step,
-        frames,
-    )
+    return {
+        "data": world.data,
+        "mixed_in": results.shared.mixed_in,
+        "chosen": f"alpha {settings.merge_ratio:g}",
+        "class_name": settings.class_name,
+        "step": step,
+        "frames": frames,
+    }
 
 
 def ratios_strip(
@@ -115,16 +115,18 @@ def mean(frame: Frame, settings: Settings) -> float:
     return float(frame.content.measured[settings.measure].mean())
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
     runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
     begun = {name: run.frames for name, run in runs.items() if run.begun}
-    return (
-        results.run.config,
-        settings.measure,
-        tuple((name, tuple(mean(frame, settings) for frame in begun[name])) for name in begun),
-        tuple(results.shared.mixed_in.levels[settings.measure].items()),
-    )
+    return {
+        "config": results.run.config,
+        "measure": settings.measure,
+        "curves_begun": tuple(
+            (name, tuple(mean(frame, settings) for frame in begun[name])) for name in begun
+        ),
+        "levels": tuple(results.shared.mixed_in.levels[settings.measure].items()),
+    }
 
 
 def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tuple) -> go.Figure:
@@ -142,7 +144,7 @@ def curves(config: fadrm.Config, measure: str, curves_begun: tuple, levels: tupl
     return finish_figure(figure, alt=alt_text(figure), coordinates=measure)
 
 
-def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
+def landscape_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the finest landscape that is there, and the runs' frames up to the step on show."""
     coarse, fine = map(results, surfaces(world, results.run.config))
     step = results.step or 0
@@ -150,7 +152,12 @@ def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
     for name, alpha in results.shared.compared.items():
         run = results.shared.runs[alpha]
         paths.append((name, tuple(frame for frame in run.frames if frame.step <= step)))
-    return world, results.run.config, fine or coarse, tuple(paths)
+    return {
+        "world": world,
+        "config": results.run.config,
+        "drawn": fine or coarse,
+        "paths": tuple(paths),
+    }
 
 
 def landscape_chart(
@@ -197,7 +204,7 @@ def set_runs(world: World, settings: Settings, results: Results) -> list[Run]:
 STUDENTS = Students(student_sets, set_runs)
 
 
-def student_data(world: World, settings: Settings, results: Results) -> tuple:
+def student_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the students' accuracies on the images of every ratio that was tried, and on real
     ones.
     """
@@ -211,12 +218,7 @@ def student_data(world: World, settings: Settings, results: Results) -> tuple:
     level = finished(STUDENTS.accuracies(world, settings, results)[real])
     points = tuple((alpha, tuple(accuracies)) for alpha, accuracies in sorted(tried.items()))
     name = "patches" if settings.patches == "real" else "real images"
-    return (
-        points,
-        settings.merge_ratio,
-        name,
-        tuple(level),
-    )
+    return {"points": points, "chosen": settings.merge_ratio, "name": name, "level": tuple(level)}
 
 
 def student_points(points: tuple, chosen: float, name: str, level: tuple[float, ...]) -> go.Figure:

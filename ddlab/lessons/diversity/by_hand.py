@@ -20,7 +20,19 @@ from ...core import Parameters, errors, narrow, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import embeddings
-from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import (
+    Change,
+    Chart,
+    Drag,
+    Handles,
+    Lab,
+    Named,
+    Quest,
+    Results,
+    Strip,
+    Tabs,
+    Value,
+)
 from ...explorers.ready import HEIGHT, Watch
 from ...figures import embedding_map, encode_grid
 from ...figures.embedding import DISTILLED
@@ -199,11 +211,17 @@ def handles(world: World, view: View, results: Results) -> Handles | None:
     return Handles([names[label] for label in labels], positions, results.shared.extent)
 
 
-def map_data(world: World, view: View, results: Results) -> tuple | None:
+def map_data(world: World, view: View, results: Results) -> Named | None:
     """Return the map and the points on it; what is on show stays while a map is fitted."""
     if results.shared is None:
         return None
-    return world.mapped, results.shared, world.on_show(view), view.map, view.map_config.to_string()
+    return {
+        "mapped": world.mapped,
+        "fitted": results.shared,
+        "on_show": world.on_show(view),
+        "kind": view.map,
+        "config": view.map_config.to_string(),
+    }
 
 
 def points_on_map(mapped: MappedImages, fitted: Map, on_show: PointsOnShow) -> dict[str, Any]:
@@ -236,9 +254,9 @@ def point_map(
     return figure
 
 
-def bars_data(world: World, view: View, results: Results) -> tuple:
+def bars_data(world: World, view: View, results: Results) -> Named:
     """Return what each set covers, and what as many random real images do."""
-    return tuple(world.shares(view).items()), world.chance(view)
+    return {"shares": tuple(world.shares(view).items()), "chance": world.chance(view)}
 
 
 def bars(shares: tuple[tuple[str, float], ...], chance: float) -> go.Figure:
@@ -263,9 +281,9 @@ def bars(shares: tuple[tuple[str, float], ...], chance: float) -> go.Figure:
     return figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
 
 
-def picture_data(world: World, view: View, results: Results) -> tuple[World, PointsOnShow]:
+def picture_data(world: World, view: View, results: Results) -> Named:
     """Return the points whose images are shown."""
-    return world, world.on_show(view)
+    return {"world": world, "on_show": world.on_show(view)}
 
 
 def picture(world: World, on_show: PointsOnShow) -> tuple[bytes, str]:

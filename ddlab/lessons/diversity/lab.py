@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Row, Strip, Tabs, Value
 from ...figures import alt_text, encode_grid, finish_figure, sets_on_map
 from ...figures.theme import neutral
 from ...figures.tried import tried_settings
@@ -80,7 +80,7 @@ def compared(world: World, settings: Settings, results: Results) -> dict[str, Im
 # -- what is drawn of them
 
 
-def map_data(world: World, settings: Settings, results: Results) -> tuple:
+def map_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the map, the compared images, and the class whose images have lines.
 
     Until UMAP is there, the map is a t-SNE.
@@ -91,7 +91,13 @@ def map_data(world: World, settings: Settings, results: Results) -> tuple:
         kind = "t-SNE"
     if drawn is None:
         drawn = results.compute_now(world.fitted, KINDS[kind], settings.layer)
-    return (*picture_data(world, settings, results), kind, settings.layer, drawn, settings.moves)
+    return {
+        **picture_data(world, settings, results),
+        "kind": kind,
+        "layer": settings.layer,
+        "drawn": drawn,
+        "moves": settings.moves,
+    }
 
 
 def map_figure(
@@ -134,9 +140,9 @@ def map_figure(
     return finish_figure(figure, alt=alt_text(figure), coordinates=kind + layer)
 
 
-def picture_data(world: World, settings: Settings, results: Results) -> tuple[World, NamedImages]:
+def picture_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the images on show and the real ones, in turn."""
-    return world, tuple(results.shared.items())
+    return {"world": world, "image_sets": tuple(results.shared.items())}
 
 
 def pictures(world: World, image_sets: NamedImages) -> tuple[bytes, str]:
@@ -168,9 +174,7 @@ def grid_configs(config: dwa.Config) -> tuple[dwa.Config, ...]:
 Scored = tuple[float, float]
 
 
-def trade_data(
-    world: World, settings: Settings, results: Results
-) -> tuple[Scored, dict[Any, Scored], Scored]:
+def trade_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the images on show, those that were made or recorded, and random real ones.
 
     These are of both starts and all weights, for the push on show or none.
@@ -190,7 +194,11 @@ def trade_data(
         if is_like and source.images_per_class == config.images_per_class:
             scored[decisive(source)] = _score(images, layer)
     current = next(iter(results.shared.values()))
-    return _score(current, layer), scored, _score(results.shared[REAL], layer)
+    return {
+        "current": _score(current, layer),
+        "scored": scored,
+        "real_images": _score(results.shared[REAL], layer),
+    }
 
 
 def _push(config: dwa.Config) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ trains them, and a table.
 import itertools
 from typing import Any
 
-from ...explorers import Html, Results
+from ...explorers import Html, Named, Results
 from ...explorers.students import Students, accuracy_text, differences
 from ...explorers.tables import table
 from ...runs import Run
@@ -35,9 +35,12 @@ def first_jobs(world: World, settings: Settings, results: Results) -> list[Run]:
 STUDENTS = Students(student_sets, first_jobs)
 
 
-def score_data(world: World, settings: Settings, results: Results) -> tuple[int, Scores]:
+def score_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the images of a class, and the accuracies of each set and kind of labels."""
-    return settings.images_per_class, tuple(STUDENTS.accuracies(world, settings, results).items())
+    return {
+        "images_per_class": settings.images_per_class,
+        "scores": tuple(STUDENTS.accuracies(world, settings, results).items()),
+    }
 
 
 def score_table(images_per_class: int, scores: Scores) -> str:

@@ -19,7 +19,7 @@ from torch import Tensor
 from ...core import describe, parameter, randomness, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     MethodWorld,
     SteppedSettings,
@@ -191,9 +191,15 @@ def share_paths(
     return results(learned), results(rival), path_on_show
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the frame on show, its order, and what one network knows after each of its steps."""
-    return world.data, results.frame, settings.order, settings.seed, results.shared[-1]
+    return {
+        "data": world.data,
+        "frame": results.frame,
+        "order": settings.order,
+        "seed": settings.seed,
+        "path": results.shared[-1],
+    }
 
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
@@ -218,7 +224,7 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     ), description
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracy after each step: of the order on show, the learned one, and real batches."""
     (learned, rival, _) = results.shared
     config = results.run.config
@@ -229,8 +235,18 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
         learned = {
             order: results.compute_now(world.path_on_show, config, step, order) for order in names
         }
-        return tuple(learned.items()), settings.order, rival, "one network"
-    return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
+        return {
+            "paths": tuple(learned.items()),
+            "order": settings.order,
+            "rival": rival,
+            "networks_text": "one network",
+        }
+    return {
+        "paths": tuple(learned.items()),
+        "order": settings.order,
+        "rival": rival,
+        "networks_text": f"mean of {STUDENTS} networks",
+    }
 
 
 def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> go.Figure:
@@ -259,7 +275,7 @@ def curve(paths: tuple, order: str, rival: Path | None, networks_text: str) -> g
     )
 
 
-def ends_data(world: World, settings: Settings, results: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> Named:
     """Return what networks know at the end by curriculum and order, and the film on show.
 
     Only visited settings that differ in the curriculum alone count.
@@ -269,7 +285,11 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
     rows = []
     for name, paths in every.items():
         rows.append((name, tuple(paths[order][-1] for order in ORDERS)))
-    return tuple(rows), None if rival is None else rival[-1], (settings.order, path[-1])
+    return {
+        "rows": tuple(rows),
+        "rival": None if rival is None else rival[-1],
+        "on_show": (settings.order, path[-1]),
+    }
 
 
 def final_chart(rows: tuple, rival: float | None, on_show: tuple[str, float]) -> go.Figure:
@@ -298,10 +318,13 @@ def class_counts(distilled: DistilledSet) -> Tensor:
     return torch.stack([batch.bincount(minlength=distilled.classes) for batch in batches], 1)
 
 
-def counts_data(world: World, settings: Settings, results: Results) -> tuple:
+def counts_data(world: World, settings: Settings, results: Results) -> Named:
     """Return `class_counts` of the film in the order on show."""
     ordered = shuffled(results.frame.content, settings.order, settings.seed)
-    return world.data.class_names, tuple(map(tuple, class_counts(ordered).tolist()))
+    return {
+        "names": world.data.class_names,
+        "rows": tuple(map(tuple, class_counts(ordered).tolist())),
+    }
 
 
 def counts(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> go.Figure:

@@ -15,7 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ... import figures
-from ...explorers import Change, Chart, Html, Lab, Quest, Results, Tabs, Value
+from ...explorers import Change, Chart, Html, Lab, Named, Quest, Results, Tabs, Value
 from ...explorers.tables import table
 from . import drawing
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
@@ -57,14 +57,14 @@ def decisions(on_view: Answer) -> go.Figure:
     return figures.decision_map(**on_view.decisions, extent=EXTENT)
 
 
-def ends_data(world: World, settings: Settings, results: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the ends of these settings, and those with the noise switched the other way, if known.
 
     The noise is that of single samples.
     """
     (on_view,) = on_show(world, settings, results)
     switched = on_view.settings.replace(exact_gradient=not on_view.settings.exact_gradient)
-    return on_view, results(Value(answer, switched, world.sweep))
+    return {"on_view": on_view, "switched": results(Value(answer, switched, world.sweep))}
 
 
 def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:

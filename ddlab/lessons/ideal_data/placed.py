@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import figures
 from ...core import Parameters, errors, parameter, randomness, with_default
-from ...explorers import Change, Chart, Drag, Handles, Lab, Quest, Results, Tabs
+from ...explorers import Change, Chart, Drag, Handles, Lab, Named, Quest, Results, Tabs
 from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style
 from ...figures.theme import neutral
@@ -127,9 +127,9 @@ def draw_again(settings: Placed) -> Placed:
     return settings.replace(points=dragging.text(points.double(), EXTENT))
 
 
-def decisions_data(world: Any, settings: Placed, results: Results) -> tuple[str, Learned]:
+def decisions_data(world: Any, settings: Placed, results: Results) -> Named:
     """Return the samples, and what is learned from them."""
-    return settings.points, results.compute_now(learned, settings)
+    return {"placed": settings.points, "network": results.compute_now(learned, settings)}
 
 
 def decisions(placed: str, network: Learned) -> go.Figure:

@@ -18,7 +18,7 @@ from ...core import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.landscapes import CELLS
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, MethodWorld, SteppedSettings, Watch, earlier_update
 from ...figures import (
     encode_grid,
@@ -180,9 +180,9 @@ def share_accuracies(
     return results(results.jobs[1]), results(results.jobs[-2]), results(results.jobs[-1])
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return what recovery began with, and the frame on show."""
-    return world.data, results.frames[0], results.frame
+    return {"data": world.data, "first": results.frames[0], "on_show": results.frame}
 
 
 def strip(data: ImageData, first: Frame, on_show: Frame) -> tuple[bytes, str]:
@@ -198,7 +198,7 @@ def strip(data: ImageData, first: Frame, on_show: Frame) -> tuple[bytes, str]:
     return grid, alt
 
 
-def students_data(world: World, settings: Settings, results: Results) -> tuple:
+def students_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracy by weight of the gaps, for each start, and of real images.
 
     Only visited settings that differ in start and weight alone count.
@@ -214,7 +214,7 @@ def students_data(world: World, settings: Settings, results: Results) -> tuple:
         if at_these_settings == config:
             points[tried_config.initialisation][tried_config.lambda_var] = accuracy
     arms = tuple((start, tuple(sorted(tried.items()))) for start, tried in points.items())
-    return arms, settings.weight, results.shared
+    return {"arms": arms, "weight": settings.weight, "accuracies": results.shared}
 
 
 def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
@@ -236,11 +236,11 @@ def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
     )
 
 
-def landscape_data(world: World, settings: Settings, results: Results) -> tuple:
+def landscape_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the finest landscape that is there, the weight, and the images up to those on show."""
     coarse, fine = (results(job) for job in surfaces(world, results.run.config))
     shown = [frame for frame in results.frames if frame.step <= results.frame.step]
-    return fine or coarse, settings.weight, tuple(shown)
+    return {"drawn": fine or coarse, "weight": settings.weight, "frames": tuple(shown)}
 
 
 def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, ...]) -> go.Figure:
@@ -258,10 +258,10 @@ def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, .
     )
 
 
-def statistics_data(world: World, settings: Settings, results: Results) -> tuple:
+def statistics_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the teacher, and the images at the start and on show."""
     teacher = world.inputs.teachers[0]
-    return teacher, results.frames[0], results.frame
+    return {"teacher": teacher, "first": results.frames[0], "on_show": results.frame}
 
 
 def statistics_chart(teacher: Network, first: Frame, on_show: Frame) -> go.Figure:

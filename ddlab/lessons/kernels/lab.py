@@ -10,7 +10,7 @@ import statistics
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Lab, Quest, Results, Tabs, Value, step_on_show
+from ...explorers import Chart, Lab, Named, Quest, Results, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...figures import comparison
 from ...runs import Run
@@ -45,7 +45,7 @@ def share_rivals(
 # -- the accuracy
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple(
         (frame.step, frame.content.accuracies[settings.judge]) for frame in results.frames
@@ -55,7 +55,11 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
         for rival, values in results.shared.items()
         if rival.kind == "centres"
     ]
-    return settings.iterations, points, centres[0] if centres else None
+    return {
+        "iterations": settings.iterations,
+        "points": points,
+        "centres": centres[0] if centres else None,
+    }
 
 
 def accuracy_curve(
@@ -78,13 +82,13 @@ def accuracy_curve(
     return figure.update_yaxes(range=[low, 1.01], tickformat=".0%")
 
 
-def score_data(world: World, settings: Settings, results: Results) -> tuple:
+def score_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
     every = {f"{count:,} learned": (results.frame.content.accuracies[settings.judge],)}
     for rival, values in results.shared.items():
         every[rival.words] = values
-    return world.data.classes, tuple(every.items())
+    return {"classes": world.data.classes, "accuracies": tuple(every.items())}
 
 
 def scores(classes: int, accuracies: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:

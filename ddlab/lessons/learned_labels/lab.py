@@ -20,7 +20,7 @@ from ...core import parameter, randomness
 from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
@@ -195,9 +195,9 @@ def share_scores(
     return scores, results(results.jobs[-1])
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the first ten pictures, and the frame on show."""
-    return world.data, results.run.inputs.distilled, results.frame
+    return {"data": world.data, "base": results.run.inputs.distilled, "frame": results.frame}
 
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
@@ -213,9 +213,9 @@ def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str
     ), f"Pictures labelled {', '.join(label_texts)}."
 
 
-def labels_data(world: World, settings: Settings, results: Results) -> tuple:
+def labels_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the frame on show."""
-    return world.data.class_names, results.frame
+    return {"names": world.data.class_names, "frame": results.frame}
 
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
@@ -225,7 +225,7 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracies of the source on show, and the learner's of other sources tried."""
     scores, rival = results.shared
     arms = {
@@ -236,7 +236,11 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
     for source, points in by_source.items():
         arms[f"{source}: {_SHORT_NAMES[0]}"] = tuple(points.items())
     score = scores[0].get(settings.pictures)
-    return tuple(arms.items()), rival, None if score is None else (settings.pictures, score)
+    return {
+        "arms": tuple(arms.items()),
+        "rival": rival,
+        "on_show": None if score is None else (settings.pictures, score),
+    }
 
 
 def curve(arms: tuple, rival: float | None, on_show: tuple[int, float] | None) -> go.Figure:

@@ -22,7 +22,7 @@ from ... import networks
 from ...core import narrow, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import (
     HEIGHT,
     MethodWorld,
@@ -203,9 +203,9 @@ def share_scores(
     )
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the data and the frame on show."""
-    return world.data, results.frame.step, results.frame.content
+    return {"data": world.data, "step": results.frame.step, "on_show": results.frame.content}
 
 
 def strip(data: ImageData, step: int, on_show: Moment) -> tuple[bytes, str]:
@@ -222,9 +222,9 @@ def strip(data: ImageData, step: int, on_show: Moment) -> tuple[bytes, str]:
     return grid, f"{count} learned images after update {step}, mostly for {', '.join(names)}."
 
 
-def labels_data(world: World, settings: Settings, results: Results) -> tuple:
+def labels_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the labels of the images on show."""
-    return world.data.class_names, results.frame.content
+    return {"class_names": world.data.class_names, "on_show": results.frame.content}
 
 
 def labels_chart(class_names: tuple[str, ...], on_show: Moment) -> go.Figure:
@@ -266,7 +266,7 @@ def rates_chart(*rates: float) -> go.Figure:
     )
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracies of both kinds of starts that were tried, and those of class means."""
     scores, rivals = results.shared
     arms = []
@@ -281,7 +281,12 @@ def curve_data(world: World, settings: Settings, results: Results) -> tuple:
                 arms.append((f"{starts}{words}", tuple(tried.items())))
     own_scores = scores.get(settings.inner_steps)
     ring = (settings.inner_steps, statistics.fmean(own_scores[1:])) if own_scores else None
-    return settings.learner, tuple(arms), tuple(rivals.items()), ring
+    return {
+        "learner": settings.learner,
+        "arms": tuple(arms),
+        "rivals": tuple(rivals.items()),
+        "on_show": ring,
+    }
 
 
 def curve(learner: str, arms: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:

@@ -13,7 +13,7 @@ import torch
 
 from ...core import errors, parameter
 from ...data.text import TextData
-from ...explorers import Chart, Lab, Results, Tabs, Value, step_on_show
+from ...explorers import Chart, Lab, Named, Results, Tabs, Value, step_on_show
 from ...explorers.ready import MethodWorld, SteppedSettings, Watch, run_curve
 from ...explorers.views import Html
 from ...methods import tdd
@@ -68,13 +68,13 @@ class World(MethodWorld):
         return self.taught(distilled, students, watch)
 
 
-def sentences_data(world: World, settings: Settings, results: Results) -> tuple:
+def sentences_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the kinds of questions, the sentences on show and those before the first update."""
     current, first = (
         tuple(world.questions.words(frame.content.images))
         for frame in (results.frame, results.frames[0])
     )
-    return world.data.class_names, current, first
+    return {"kinds": world.data.class_names, "current": current, "first": first}
 
 
 def sentences_table(
@@ -100,12 +100,12 @@ def changed_words(current: tuple[str, ...], first: tuple[str, ...]) -> int:
     )
 
 
-def loss_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def loss_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the outer loss at the updates that were kept, so far."""
     points = tuple(
         (frame.step, float(frame.content.numbers["loss"].value)) for frame in results.frames[1:]
     )
-    return (points, results.run.total) if points else None
+    return {"points": points, "total": results.run.total} if points else None
 
 
 def loss_chart(points: tuple[tuple[int, float], ...], total: int) -> go.Figure:
@@ -121,7 +121,7 @@ def loss_chart(points: tuple[tuple[int, float], ...], total: int) -> go.Figure:
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how many words have changed, and what the finished sentences teach."""
-    _, current, first = sentences_data(world, settings, results)
+    _, current, first = sentences_data(world, settings, results).values()
     text = (
         f"Update {results.frame.step} of {results.run.total}: {changed_words(current, first)} of "
         f"{sum(len(words.split()) for words in current)} words are new."

@@ -9,7 +9,7 @@ import math
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Compute, Lab, Quest, Results, Tabs, Value, step_on_show
+from ...explorers import Chart, Compute, Lab, Named, Quest, Results, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...explorers.students import (
     Students,
@@ -31,13 +31,18 @@ _AHEAD = 0.01  # of accuracy: what the quest asks for
 # -- the distance
 
 
-def distance_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def distance_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the distance at the steps that were kept, so far."""
     frames = results.frames[1:]
     if not frames:
         return None
     points = tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
-    return results.run.total, how_many(settings.networks), settings.match, points
+    return {
+        "updates": results.run.total,
+        "networks": how_many(settings.networks),
+        "match": settings.match,
+        "points": points,
+    }
 
 
 def distance_curve(
@@ -121,18 +126,18 @@ def how_many(networks: int | None) -> str:
     return f"{networks} network{'s' * (networks > 1)}"
 
 
-def score_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def score_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return what is on show and the accuracies known so far, of other numbers of networks too.
 
     What was shown stays until the first is known.
     """
     if not finished(results.shared[RIVAL]):
         return None
-    return (
-        f"{words_of(settings)}, update {results.frame.step}",
-        tuple(results.shared.items()),
-        tuple(other_runs(world, settings, results).items()),
-    )
+    return {
+        "words": f"{words_of(settings)}, update {results.frame.step}",
+        "accuracies": tuple(results.shared.items()),
+        "others": tuple(other_runs(world, settings, results).items()),
+    }
 
 
 def scores(words: str, accuracies: tuple, others: tuple) -> go.Figure:

@@ -16,7 +16,7 @@ import torch
 
 from ...data import ImageData
 from ...evaluation.incremental import Matrix
-from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers import Chart, Compute, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, values_by_setting
 from ...figures import (
     cell_table,
@@ -69,18 +69,20 @@ def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], .
     return tuple(tasks)
 
 
-def share_moment(
-    world: World, settings: Settings, results: Results
-) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
+def share_moment(world: World, settings: Settings, results: Results) -> Named:
     """Return the tasks, the moment on show, and the phases that had ended by then."""
     finished = [end for end in world.task_ends(results.run.config) if end <= results.frame.step]
-    return tasks_of(world, results.run.config), results.frame.content, matrix(results.run, finished)
+    return {
+        "tasks": tasks_of(world, results.run.config),
+        "moment": results.frame.content,
+        "before": matrix(results.run, finished),
+    }
 
 
-def strip_data(world: World, settings: Settings, results: Results) -> tuple:
+def strip_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the exemplars on show."""
     order = tuple(class_order(world.data.classes, settings.order_seed))
-    return world.data, results.frame.content, order
+    return {"data": world.data, "moment": results.frame.content, "order": order}
 
 
 def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
@@ -99,7 +101,7 @@ def strip(data: ImageData, moment: Moment, order: tuple[int, ...]) -> tuple[byte
     ), f"{description}, a column for each class."
 
 
-def bars_data(world: World, settings: Settings, results: Results) -> tuple:
+def bars_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracies of the moment on show."""
     return results.shared
 
@@ -159,10 +161,10 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
     return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {description}.")
 
 
-def matrix_data(world: World, settings: Settings, results: Results) -> tuple:
+def matrix_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the tasks, and what was known at the end of each phase."""
-    tasks, _, rows = results.shared
-    return tasks, rows
+    tasks, _, rows = results.shared.values()
+    return {"tasks": tasks, "rows": rows}
 
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
@@ -178,7 +180,7 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     )
 
 
-def ends_data(world: World, settings: Settings, results: Results) -> tuple:
+def ends_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracy at the end by memory and number of exemplars.
 
     Only visited settings that differ in these alone count.
@@ -194,8 +196,11 @@ def ends_data(world: World, settings: Settings, results: Results) -> tuple:
             points.append((memory, tuple(final_means)))
     rows = results(with_memory(world, settings, settings.memory))
     if rows is None or settings.memory == NONE:
-        return tuple(points), None
-    return tuple(points), (settings.memory, float(np.mean(rows[-1])))
+        return {"points_by_memory": tuple(points), "on_show": None}
+    return {
+        "points_by_memory": tuple(points),
+        "on_show": (settings.memory, float(np.mean(rows[-1]))),
+    }
 
 
 def final_chart(points_by_memory: tuple, on_show: tuple[str, float] | None) -> go.Figure:
@@ -244,7 +249,7 @@ def all_memories(world: World, settings: Settings, results: Results) -> list[Val
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what is known and forgotten at the moment on show."""
-    tasks, moment, _ = results.shared
+    tasks, moment, _ = results.shared.values()
     heights = of_tasks(tasks, moment.accuracies)
     count = settings.images_per_class
     kept_text = f"Kept: {count} per class ({settings.memory})"

@@ -19,7 +19,7 @@ from torch import Tensor
 from ... import networks
 from ...core import parameter, randomness
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Row
+from ...explorers import Chart, Lab, Named, Quest, Results, Row
 from ...explorers.ready import HEIGHT
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import faint, neutral
@@ -130,9 +130,9 @@ def keep_clicked(
     )
 
 
-def plane_data(world: World, settings: Settings, results: Results) -> tuple:
+def plane_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the points, the moment on show, and its settings."""
-    return world, results.run.config, results.frame.content
+    return {"world": world, "config": results.run.config, "moment": results.frame.content}
 
 
 def points_of(images: Tensor, data: ImageData) -> np.ndarray:

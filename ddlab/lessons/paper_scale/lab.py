@@ -20,7 +20,7 @@ from ... import networks
 from ...core import Parameters, errors, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers import Chart, Lab, Quest, Results, Strip, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Value
 from ...explorers.ready import MethodWorld, Watch
 from ...figures import encode_grid, tried_settings
 from ...figures.theme import faint, neutral
@@ -206,9 +206,14 @@ def strip(world: World) -> tuple[bytes, str]:
     return encode_grid(torch.cat(rows), len(rows[0]), cell=_CELL, row_labels=names, gap=3), alt
 
 
-def chart_data(world: World, settings: Settings, results: Results) -> tuple:
+def chart_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the protocols tried so far, the one on show, and the printed number."""
-    return results.shared[:_ROWS], settings.label, world.printed, world.printed_error
+    return {
+        "tried": results.shared[:_ROWS],
+        "on_show": settings.label,
+        "printed": world.printed,
+        "printed_error": world.printed_error,
+    }
 
 
 def chart(

@@ -6,7 +6,7 @@ TargetLab(data, {"untrained": network, "strong": other})
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, step_on_show
+from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, step_on_show
 from ...figures import add_reference, encode_grid, loss_curves
 from ...runs import Run
 from .world import COLUMNS, COMPONENTS, Settings, World
@@ -37,15 +37,21 @@ def list_jobs(world: World, settings: Settings, run: Run) -> list[Run]:
     return [run, world.run(settings, alone=True)]
 
 
-def curve_data(world: World, settings: Settings, results: Results) -> tuple:
+def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the accuracies kept so far, with and without targets, and that of the prior's
     features.
     """
-    frames_of_runs = results.frames, results.jobs[1].frames
-    curves = []
-    for frames in frames_of_runs:
-        curves.append(tuple((frame.step, frame.content.accuracy) for frame in frames))
-    return results.run.total, named(settings.objective), *curves, world.own[settings.prior]
+    aided, alone = (
+        tuple((frame.step, frame.content.accuracy) for frame in frames)
+        for frames in (results.frames, results.jobs[1].frames)
+    )
+    return {
+        "total": results.run.total,
+        "objective": named(settings.objective),
+        "aided": aided,
+        "alone": alone,
+        "prior": world.own[settings.prior],
+    }
 
 
 def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) -> go.Figure:
@@ -70,11 +76,15 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     )
 
 
-def target_data(world: World, settings: Settings, results: Results) -> tuple:
+def target_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the loss of the targets and lambda at the steps that were kept so far."""
     frames = [frame for frame in results.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
-    return results.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
+    return {
+        "total": results.run.total,
+        "losses": losses,
+        "shares_by_step": tuple((frame.step, frame.content.share) for frame in frames),
+    }
 
 
 def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -> go.Figure:
@@ -91,9 +101,9 @@ def target_curve(total: int, losses: tuple[float, ...], shares_by_step: Curve) -
     return figure.update_xaxes(range=[0, total]).update_yaxes(range=[-0.05, 1.1])
 
 
-def along_data(world: World, settings: Settings, results: Results) -> tuple:
+def along_data(world: World, settings: Settings, results: Results) -> Named:
     """Name the prior whose targets are shown."""
-    return world, settings.prior
+    return {"world": world, "prior": settings.prior}
 
 
 def images_along(world: World, prior: str) -> tuple[bytes, str]:

@@ -16,7 +16,7 @@ from ...core import Parameters, narrow, parameter
 from ...data import ImageData
 from ...data.augmentation import Views
 from ...evaluation import embeddings
-from ...explorers import Chart, Lab, Results, Strip, Value
+from ...explorers import Chart, Lab, Named, Results, Strip, Value
 from ...figures import encode_grid, finish_figure, series_style, start_figure
 from ...figures.theme import legend_below, literal
 from ...networks import Network
@@ -110,13 +110,15 @@ def list_jobs(world: World, settings: Settings, run: None = None) -> list[Value]
     return [] if settings.first == settings.second else [Value(world.neighbours, settings)]
 
 
-def shown_data(world: World, settings: Settings, results: Results) -> tuple | None:
+def shown_data(world: World, settings: Settings, results: Results) -> Named | None:
     """Return the views, and the names of their classes."""
     if settings.first == settings.second:
         return None
     current = results(list_jobs(world, settings)[0])
-    names = [world.data.class_names[label] for label in (settings.first, settings.second)]
-    return None if current is None else (world, *names, current)
+    if current is None:
+        return None
+    first, second = (world.data.class_names[label] for label in (settings.first, settings.second))
+    return {"world": world, "first": first, "second": second, "current": current}
 
 
 def pairs_strip(world: World, first: str, second: str, current: Neighbours) -> tuple[bytes, str]:
@@ -177,9 +179,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     on_show = shown_data(world, settings, results)
     if on_show is None:
         return "Cropping the images ..."
-    _, first, second, current = on_show
+    astray = on_show["current"].astray.float().mean()
     return (
-        f"For {current.astray.float().mean():.1%} of the views of {first} and {second}, the nearest "
+        f"For {astray:.1%} of the views of {on_show['first']} and {on_show['second']}, the nearest "
         "other view is of the other class."
     )
 

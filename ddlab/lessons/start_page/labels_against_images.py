@@ -21,7 +21,7 @@ from ... import networks
 from ...core import DDLabError, Parameters, errors, narrow, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers import Chart, Lab, Quest, Results, Row, Strip, Tabs
+from ...explorers import Chart, Lab, Named, Quest, Results, Row, Strip, Tabs
 from ...explorers.ready import MethodWorld
 from ...figures import (
     cell_table,
@@ -194,9 +194,9 @@ def example(world: World, settings: Settings) -> Example:
     )
 
 
-def example_data(world: World, settings: Settings, results: Results) -> tuple:
+def example_data(world: World, settings: Settings, results: Results) -> Named:
     """Return what decides the view and its target."""
-    return world, settings
+    return {"world": world, "settings": settings}
 
 
 def strip(world: World, settings: Settings) -> tuple[bytes, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ...core import Parameters, describe, errors
-from ...explorers import Chart, Formulas, Lab, Quest, Results
+from ...explorers import Chart, Formulas, Lab, Named, Quest, Results
 from ...figures import finish_figure, start_figure
 
 HOLDS = "holds"
@@ -105,9 +105,9 @@ def computed_outcome(world: World, settings: Any, results: Results) -> Outcome |
     return None if results.answer is None else world.outcome(settings)
 
 
-def statement_data(world: World, settings: Any, results: Results) -> tuple[str, str]:
+def statement_data(world: World, settings: Any, results: Results) -> Named:
     """Return the statement and its symbols."""
-    return world.trial.statement, world.trial.symbols
+    return {"words": world.trial.statement, "symbols": world.trial.symbols}
 
 
 def statement(words: str, symbols: str) -> str:
@@ -135,9 +135,9 @@ def cursor(world: World, settings: Any, results: Results) -> float | None:
     return None if results.shared is None else results.shared.cursor
 
 
-def verdict_data(world: World, settings: Any, results: Results) -> tuple[Trial, str | None]:
+def verdict_data(world: World, settings: Any, results: Results) -> Named | None:
     """Return the trial and the reader's answer."""
-    return world.trial, results.answer
+    return {"trial": world.trial, "answer": results.answer}
 
 
 def verdict(trial: Trial, answer: str | None) -> str:

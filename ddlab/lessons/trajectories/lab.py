@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import torch
 
 from ...evaluation.landscapes import CELLS
-from ...explorers import Chart, Lab, Quest, Results, Tabs, Value
+from ...explorers import Chart, Lab, Named, Quest, Results, Tabs, Value
 from ...explorers.ready import HEIGHT, earlier_update, learned_images_strip, values_by_setting
 from ...figures import landscape, tried_settings
 from ...methods import mtt
@@ -64,7 +64,7 @@ def surfaces(world: World, settings: Settings, config: mtt.Config) -> list[Value
     ]
 
 
-def plane_data(world: World, settings: Settings, results: Results) -> tuple:
+def plane_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the plane, and the weights of the expert's epochs, of a student on class means at their
     best rate, and of a student on the images on show.
     """
@@ -73,14 +73,14 @@ def plane_data(world: World, settings: Settings, results: Results) -> tuple:
     step = results.frame.step
     coarse, fine = map(results, surfaces(world, settings, config))
     newest = results.frames[-1].step
-    return (
-        fine or coarse or results.compute_now(world.plane, config, *place, newest),
-        results.compute_now(world.expert_path, config, *place),
+    return {
+        "surface": fine or coarse or results.compute_now(world.plane, config, *place, newest),
+        "expert": results.compute_now(world.expert_path, config, *place),
         # One update more or less changes neither experts nor means.
-        results.compute_now(world.path_of_means, config, *place),
-        results.compute_now(world.path_on_show, config, step, *place),
-        settings.loss_on,
-    )
+        "means": results.compute_now(world.path_of_means, config, *place),
+        "current": results.compute_now(world.path_on_show, config, step, *place),
+        "loss_on": settings.loss_on,
+    }
 
 
 def plane(surface: Surface, expert: Path, means: Path, current: Path, loss_on: str) -> go.Figure:
@@ -108,16 +108,16 @@ def plane(surface: Surface, expert: Path, means: Path, current: Path, loss_on: s
     return figure.update_layout(uirevision=str(expert))
 
 
-def left_data(world: World, settings: Settings, results: Results) -> tuple:
+def left_data(world: World, settings: Settings, results: Results) -> Named:
     """Return what is left of the way by N, for learned images and class means, and on show."""
     learned, rivals = results.shared
-    _, expert, *_, current, _ = plane_data(world, settings, results)
-    on_show = settings.inner_steps, left(current, expert.weights)
-    return (
-        tuple((steps, values[0]) for steps, values in learned.items()),
-        tuple((steps, values[0]) for steps, values in rivals.items()),
-        on_show,
-    )
+    paths = plane_data(world, settings, results)
+    on_show = settings.inner_steps, left(paths["current"], paths["expert"].weights)
+    return {
+        "learned": tuple((steps, values[0]) for steps, values in learned.items()),
+        "rivals": tuple((steps, values[0]) for steps, values in rivals.items()),
+        "on_show": on_show,
+    }
 
 
 def left_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.Figure:
@@ -132,16 +132,16 @@ def left_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.
     )
 
 
-def accuracy_data(world: World, settings: Settings, results: Results) -> tuple:
+def accuracy_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the students' accuracy by N, for learned images and class means, and on show."""
     learned, rivals = results.shared
     accuracies = {steps: values[-1] for steps, values in learned.items()}
     accuracy = accuracies.get(settings.inner_steps)
-    return (
-        tuple(accuracies.items()),
-        tuple((steps, values[-1]) for steps, values in rivals.items()),
-        None if accuracy is None else (settings.inner_steps, accuracy),
-    )
+    return {
+        "learned": tuple(accuracies.items()),
+        "rivals": tuple((steps, values[-1]) for steps, values in rivals.items()),
+        "on_show": None if accuracy is None else (settings.inner_steps, accuracy),
+    }
 
 
 def accuracy_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float] | None) -> go.Figure:

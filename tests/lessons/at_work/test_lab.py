@@ -31,7 +31,7 @@ def test_the_record_has_every_search(data: str, size: tuple[str, str]) -> None:
 
 
 def test_points_lie_at_the_accuracies_and_the_chosen_and_the_best_network_are_marked() -> None:
-    drawn = lab.networks_chart(*lab.networks_data(WORLD, START, NOTHING))
+    drawn = lab.networks_chart(**lab.networks_data(WORLD, START, NOTHING))
     found = lab.search_on_show(START)
     chosen = lab.words_of(found.networks[found.chosen("random")[0]])
     places = {}
@@ -46,7 +46,7 @@ def test_points_lie_at_the_accuracies_and_the_chosen_and_the_best_network_are_ma
     ):
         assert places[lab.words_of(spec)] == (x, y)
     assert drawn.data[-1].y[0] == found.reference.max()
-    ranks = lab.networks_chart(*lab.networks_data(WORLD, START, NOTHING), measure=lab.RANK)
+    ranks = lab.networks_chart(**lab.networks_data(WORLD, START, NOTHING), measure=lab.RANK)
     every_rank = sorted(y for trace in ranks.data[:-1] for y in trace.y)
     assert sum(every_rank) == 48 * 49 / 2 and every_rank[-1] == 48
 

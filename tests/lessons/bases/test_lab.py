@@ -174,11 +174,9 @@ def test_vector_bases_leave_what_a_projection_leaves(
 def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(
     explorer: Laboratory,
 ) -> None:
-    count, budget, parts = labs.bill_data(explorer.world, explorer.settings, explorer.results) or (
-        0,
-        0,
-        (),
-    )
+    count, budget, parts = (
+        labs.bill_data(explorer.world, explorer.settings, explorer.results) or {}
+    ).values()
     sizes = explorer.world.sizes(2, 7, 3)
     assert budget == 20 * sizes.image_floats and dict(parts) == vars(sizes.bill(count))
     assert sizes.bill(count).total <= budget and count == min(sizes.largest_count(budget), 12 * 3)

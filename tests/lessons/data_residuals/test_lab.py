@@ -195,18 +195,21 @@ def test_students_learn_from_the_runs_images_and_from_their_patches(
         )
         for distilled in sets
     )
-    student_rows = labs.student_data(lab.world, lab.settings, lab.results)
-    assert student_rows == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
+    rows = labs.student_data(lab.world, lab.settings, lab.results)
+    assert rows["points"] == ((SMALL.merge_ratio, mine),) and rows["level"] == real
     assert button.disabled
     ahead = sum(mine) / 2 - sum(real) / 2
     assert labs.ahead_of_patches(lab.world, lab.settings, lab.results) == (ahead >= labs.AHEAD)
     moved(lab, merge_ratio=1.0)
     button.click()
     lab.runner.join()
-    points, *_ = labs.student_data(lab.world, lab.settings, lab.results)
-    assert [alpha for alpha, _ in points] == [SMALL.merge_ratio, 1.0]
+    rows = labs.student_data(lab.world, lab.settings, lab.results)
+    assert [alpha for alpha, _ in rows["points"]] == [SMALL.merge_ratio, 1.0]
     moved(lab, images_per_class=3)
-    assert not button.disabled and labs.student_data(lab.world, lab.settings, lab.results)[0] == ()
+    assert (
+        not button.disabled
+        and not labs.student_data(lab.world, lab.settings, lab.results)["points"]
+    )
 
 
 def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:
@@ -221,7 +224,7 @@ def test_a_press_computes_more_than_it_checks(lab: Laboratory) -> None:
 def test_the_landscape_has_the_runs_in_the_plane_of_the_one_without_merges(
     lab: Laboratory, data: ImageData
 ) -> None:
-    world, config, drawn, paths = labs.landscape_data(lab.world, lab.settings, lab.results)
+    world, config, drawn, paths = labs.landscape_data(lab.world, lab.settings, lab.results).values()
     assert drawn is not None and [name for name, _ in paths] == [*lab.results.shared.compared]
     unmerged = dict(paths)["without residual"]
     corners = world.pixels([unmerged[0], unmerged[-1]]).flatten(1)

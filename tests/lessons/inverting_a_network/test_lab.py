@@ -57,7 +57,9 @@ def test_every_setting_that_was_tried_is_a_point(place: Laboratory) -> None:
     place.panel["weight"].value = 0.03
     place.panel["initialisation"].value = "real"
     place.run()
-    arms, on_show, accuracies = lab.students_data(place.world, place.settings, place.results)
+    arms, on_show, accuracies = lab.students_data(
+        place.world, place.settings, place.results
+    ).values()
     assert [(start, [weight for weight, _ in tried]) for start, tried in arms] == [
         ("noise", [0.0]),
         ("real", [0.03]),

@@ -15,7 +15,9 @@ def test_the_words_on_show_are_tdds_and_new_ones_are_bold() -> None:
         process.start(tdd, config, Inputs(data=questions.embedded)).learned["images"]
     )
     last = questions.words(steps[-1].state.learned["images"])
-    kinds, shown, beginning = sentences.sentences_data(lab.world, lab.settings, lab.results)
+    kinds, shown, beginning = sentences.sentences_data(
+        lab.world, lab.settings, lab.results
+    ).values()
     assert (list(shown), list(beginning)) == (last, first)
     table = sentences.sentences_table(kinds, shown, beginning)
     new_words = [

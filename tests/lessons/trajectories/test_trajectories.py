@@ -37,7 +37,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(
 ) -> None:
     inputs = Inputs(data=grey, device="cpu")
     state = list(process.steps(mtt, CONFIG, inputs))[-1].state
-    surface, expert, means, newest, _ = plane_data(lab.world, lab.settings, lab.results)
+    surface, expert, means, newest, _ = plane_data(lab.world, lab.settings, lab.results).values()
     way = expert.weights
     assert len(way) == CONFIG.matched_epochs + 1
     assert len(newest.weights) == CONFIG.inner_steps + 1
@@ -117,9 +117,9 @@ def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageDat
 
 
 def test_other_experts_are_waited_for(lab: Laboratory) -> None:
-    before = plane_data(lab.world, lab.settings, lab.results)[1]
+    before = plane_data(lab.world, lab.settings, lab.results)["expert"]
     lab.panel.value = lab.panel.value.replace(seed=7)
     assert lab.slider.index == 0 and "update 0 of 3" in lab.sentence
-    after = plane_data(lab.world, lab.run().settings, lab.results)[1]
+    after = plane_data(lab.world, lab.run().settings, lab.results)["expert"]
     assert not torch.equal(after.weights, before.weights)
     lab.close()
