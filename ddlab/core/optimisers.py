@@ -68,14 +68,11 @@ def sgd_update(
     """Take one step of stochastic gradient descent with (heavy-ball) momentum.
 
     Args:
-        parameters, gradients: the same names and shapes.
+        parameters, gradients: the same names and shapes; the state is theirs.
         learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient. A
             rate below 0, which MTT may learn, climbs.
-
-    Raises:
-        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes.
     """
-    names, values, slopes = aligned(parameters, gradients, state.velocity)
+    values, slopes, before = _in_order(parameters, gradients, state.velocity)
     # Out of place, as everything below: the caller's gradients may be needed by the outer
     # derivative.
     if weight_decay:
@@ -84,10 +81,10 @@ def sgd_update(
     # Without momentum the velocity is the gradient itself; a momentum of 0 that is a tensor may be
     # learned, so it takes part.
     if isinstance(momentum, Tensor) or momentum:
-        velocity = torch._foreach_add(_times([state.velocity[n] for n in names], momentum), slopes)
+        velocity = torch._foreach_add(_times(before, momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
-    return dict(zip(names, moved, strict=True)), SGDState(
-        state.step + 1, dict(zip(names, velocity, strict=True))
+    return dict(zip(parameters, moved, strict=True)), SGDState(
+        state.step + 1, dict(zip(parameters, velocity, strict=True))
     )
 
 
@@ -107,7 +104,7 @@ def adam_update(
 ) -> tuple[dict[str, Tensor], AdamState]:
     """Take one step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
-    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second
+    Args as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second
         moment.
     """
     # The moments start at 0 and are biased towards it; the corrections need the number of this
@@ -116,12 +113,12 @@ def adam_update(
     beta1, beta2 = betas
     of_direction = 1 / (1 - beta1**step)
     of_spread = 1 / math.sqrt(1 - beta2**step)
-    names, values, slopes = aligned(parameters, gradients, state.first, state.second)
+    values, slopes, first, second = _in_order(parameters, gradients, state.first, state.second)
     # b1 m + (1 - b1) g is an interpolation from m to g: one fused call instead of two products and
     # a sum.
-    first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
+    first = torch._foreach_lerp(first, slopes, 1 - beta1)
     second = torch._foreach_addcmul(
-        torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
+        torch._foreach_mul(second, beta2), slopes, slopes, value=1 - beta2
     )
     # epsilon is added after the correction, as in torch and in the paper's text; added before it,
     # the first steps would be smaller.
@@ -129,9 +126,11 @@ def adam_update(
     direction = torch._foreach_mul(torch._foreach_div(first, spread), of_direction)
     moved = _descend(values, direction, learning_rate)
     return (
-        dict(zip(names, moved, strict=True)),
+        dict(zip(parameters, moved, strict=True)),
         AdamState(
-            step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))
+            step,
+            dict(zip(parameters, first, strict=True)),
+            dict(zip(parameters, second, strict=True)),
         ),
     )
 
@@ -148,7 +147,7 @@ def adamw_update(
 ) -> tuple[dict[str, Tensor], AdamState]:
     """Take one step of Adam with decoupled weight decay.
 
-    Args and errors as `adam_update` and `sgd_update`.
+    Args as `adam_update` and `sgd_update`.
     """
     # Decoupled: the shrinking does not pass through the moments. `_foreach_mul` refuses an empty
     # list.
@@ -180,7 +179,7 @@ def descend(
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
     """Take one step of the optimiser whose state it is.
 
-    `adamw_update`, or `sgd_update`, which alone has a momentum; errors as theirs.
+    `adamw_update`, or `sgd_update`, which alone has a momentum.
     """
     # The state says which optimiser it belongs to, so a run that resumes cannot take the wrong one.
     shared: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay}
@@ -213,34 +212,14 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
-def aligned(
-    parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
-) -> tuple[list[str], list[Tensor], list[Tensor]]:
-    """Return names, values and gradients in one order.
+def _in_order(
+    parameters: Mapping[str, Tensor], *others: Mapping[str, Tensor]
+) -> list[list[Tensor]]:
+    """Return the tensors of all mappings in the order of the parameters.
 
-    Raises where names, shapes, dtypes or devices differ, in the states too.
+    `torch._foreach_*` pairs tensors by position, and two dicts may differ in their order.
     """
-    # `_foreach_*` would pair tensors by position, so two dicts in different order would mix up
-    # layers without an error.
-    for argument, mapping in (("gradients", gradients), *(("state", state) for state in states)):
-        if not isinstance(mapping, Mapping) or mapping.keys() != parameters.keys():
-            names = [str(name) for name in mapping] if isinstance(mapping, Mapping) else mapping
-            errors.fail(argument, f"for the parameters {[str(name) for name in parameters]}", names)
-        for name, value in parameters.items():
-            if not _are_alike(mapping[name], value):
-                allowed = f"like its parameter, {errors.describe(value)} on {value.device}"
-                errors.fail(f"{argument}[{name!r}]", allowed, mapping[name])
-    return list(parameters), list(parameters.values()), [gradients[name] for name in parameters]
-
-
-def _are_alike(value: object, like: Tensor) -> bool:
-    return (
-        isinstance(value, Tensor)
-        and value.shape == like.shape
-        and value.dtype == like.dtype
-        and value.device == like.device
-        and value.layout is torch.strided
-    )
+    return [[tensors[name] for name in parameters] for tensors in (parameters, *others)]
 
 
 def _descend(values: Several, direction: Several, learning_rate: float | Tensor) -> Several:

@@ -23,6 +23,8 @@ students a view of its own for each image (`each`). One deviation: images that a
 turned without being sheared.
 """
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -64,6 +66,7 @@ def siamese_view(
     return images
 
 
+@functools.cache
 def operations(strategy: str) -> tuple[str, ...]:
     """Return the operations of a strategy, in the published order.
 

@@ -39,7 +39,8 @@ def lars_direction(
     A layer of zeros, or one without a gradient, is moved by plain gradient and decay.
     """
     direction = {}
-    for name, value, slope in zip(*optimisers.aligned(parameters, gradients), strict=True):
+    for name, value in parameters.items():
+        slope = gradients[name]
         if value.ndim <= 1:
             direction[name] = slope * bias_factor
             continue

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ddlab.core import optimisers
 from ddlab.unlabelled.self_supervised import lars_direction, warmed_cosine
-from tests.support import refuses
 
 SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
 
@@ -96,22 +95,3 @@ def test_learning_rate() -> None:
         assert rate == pytest.approx(expected)
     assert rates[0] == 0 and max(rates) == rates[10] == 0.8 and rates[30] == pytest.approx(0.008)
     assert warmed_cosine(0, total=1, warmup=0, base=0.5, final_fraction=0.0) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        ({"gradients": {}}, "gradients"),
-        ({"gradients": {**random_parameters(1), "bias": torch.zeros(3).double()}}, "bias"),
-        ({"gradients": {**random_parameters(1), "bias": torch.zeros(4)}}, "bias"),
-    ],
-)
-def test_bad_direction(changes: dict[str, Any], word: str) -> None:
-    good: dict[str, Any] = {
-        "parameters": random_parameters(0),
-        "gradients": random_parameters(1),
-        "weight_decay": 0.1,
-        "trust": 0.1,
-    }
-    with refuses(word):
-        lars_direction(**good | changes)
