@@ -84,7 +84,7 @@ def operations(strategy: str) -> tuple[str, ...]:
 
 def brightness(images: Tensor, amount: Tensor) -> Tensor:
     """Return x + amount."""
-    return images + _along(images, "amount", amount)
+    return images + _per_image(amount)
 
 
 def saturation(images: Tensor, factor: Tensor) -> Tensor:
@@ -93,13 +93,13 @@ def saturation(images: Tensor, factor: Tensor) -> Tensor:
     Images of one channel stay as they are.
     """
     mean = images.mean(1, keepdim=True)
-    return mean + _along(images, "factor", factor) * (images - mean)
+    return mean + _per_image(factor) * (images - mean)
 
 
 def contrast(images: Tensor, factor: Tensor) -> Tensor:
     """Return each value's distance from the mean of its image, times the factor."""
     mean = images.mean((1, 2, 3), keepdim=True)
-    return mean + _along(images, "factor", factor) * (images - mean)
+    return mean + _per_image(factor) * (images - mean)
 
 
 def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
@@ -108,8 +108,8 @@ def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
     Its corner lies at row `top` and column `left` of the image.
     """
     height, width = images.shape[2:]
-    rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
-    columns = _along(images, "left", left) + torch.arange(width, device=images.device)
+    rows = _per_image(top) + torch.arange(height, device=images.device)[:, None]
+    columns = _per_image(left) + torch.arange(width, device=images.device)
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     # Clamped for `gather`, which has no notion of outside; those places are blanked afterwards.
     places = (rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)).flatten(2)
@@ -124,18 +124,14 @@ def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
     """
     height, width = images.shape[2:]
     rows, columns = _round(height / 2), _round(width / 2)
-    down = (
-        torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
-    )
-    right = (
-        torch.arange(width, device=images.device) - _along(images, "column", column) + columns // 2
-    )
+    down = torch.arange(height, device=images.device)[:, None] - _per_image(row) + rows // 2
+    right = torch.arange(width, device=images.device) - _per_image(column) + columns // 2
     return images.masked_fill((down >= 0) & (down < rows) & (right >= 0) & (right < columns), 0)
 
 
 def flip(images: Tensor, flipped: Tensor) -> Tensor:
     """Exchange left and right where `flipped`."""
-    return torch.where(_along(images, "flipped", flipped), images.flip(3), images)
+    return torch.where(_per_image(flipped), images.flip(3), images)
 
 
 def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -143,14 +139,14 @@ def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
     Below 1 the content grows, above 1 it shrinks.
     """
-    down, right = _along(images, "rows", rows), _along(images, "columns", columns)
+    down, right = _per_image(rows), _per_image(columns)
     zero = torch.zeros_like(down)
     return _sample(images, right, zero, zero, down)
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     """Turn counter-clockwise around the centre, bilinearly, 0 outside."""
-    angle = _along(images, "degrees", degrees).deg2rad()
+    angle = _per_image(degrees).deg2rad()
     return _sample(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
 
 
@@ -210,12 +206,6 @@ def _round(pixels: float) -> int:
     return int(pixels + 0.5)  # half up, where round() takes the even neighbour
 
 
-def _along(images: Tensor, argument: str, values: Tensor) -> Tensor:
+def _per_image(values: Tensor) -> Tensor:
     """Return one value for all images, or one for each, as [1 or n, 1, 1, 1]."""
-    if len(values) not in (1, len(images)):
-        errors.fail(
-            argument, f"one value for all images or one for each of the {len(images)}", values
-        )
-    if values.device != images.device:
-        errors.fail(argument, f"on the images' device, {images.device}", str(values.device))
     return values[:, None, None, None]

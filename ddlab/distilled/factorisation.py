@@ -64,8 +64,6 @@ def fit_factors(points: Tensor, bases: Tensor) -> Tensor:
     Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers),
     those of least length.
     """
-    if not len(points):
-        errors.fail("points", "at least one", points)
     # "gelsd" alone handles bases that depend on each other, and it runs on the CPU only.
     columns = bases.detach().flatten(1).T.double().cpu()
     targets = points.detach().flatten(1).T.double().cpu()
