@@ -93,7 +93,7 @@ class Plane:
         y: Tensor,
         *,
         at_once: int = 64,
-        on_part: Callable[[int], Any] = lambda done: None,
+        on_part: Callable[[int], Any] = lambda finished: None,
     ) -> Tensor:
         """Return the terms of a loss at all places of a grid: [terms, rows of y, columns of x].
 

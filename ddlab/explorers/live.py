@@ -279,8 +279,8 @@ def _split_fields(config: Parameters, first: Sequence[str] | None) -> tuple[list
     ]
     fields = explorable[:4] if first is None else first
     errors.check_instance("first", fields, (list, tuple), "a list of fields")
-    seen = [errors.check_choice("first", name, tuple(described)) for name in fields]
-    return seen, [name for name in explorable if name not in seen]
+    fields_in_front = [errors.check_choice("first", name, tuple(described)) for name in fields]
+    return fields_in_front, [name for name in explorable if name not in fields_in_front]
 
 
 def _title(process: Any) -> str:

@@ -51,8 +51,8 @@ class SteppedSettings(Parameters):
 
 def world_of(first: Parameters) -> type[Any]:
     """Return a world of nothing but its first settings: all there is to see follows from them."""
-    own = {"__doc__": type(first).__doc__, "__module__": type(first).__module__}
-    return type("World", (), {"start": first, **own})
+    attributes = {"__doc__": type(first).__doc__, "__module__": type(first).__module__}
+    return type("World", (), {"start": first, **attributes})
 
 
 class MethodWorld:
@@ -222,9 +222,11 @@ def tried_by_arm(
     as its rivals.
     """
     own_choice = getattr(settings, arm)
-    others = [choice for choice in describe(settings)[arm].choices or () if choice != own_choice]
+    other_choices = [
+        choice for choice in describe(settings)[arm].choices or () if choice != own_choice
+    ]
     arms = {}
-    for choice in (own_choice, *others):
+    for choice in (own_choice, *other_choices):
         at_choice = settings.replace(**{arm: choice})
         values = values_by_setting(results, compute, at_choice, along, *other_arguments)
         if values or choice == own_choice:

@@ -268,9 +268,9 @@ class Schedule:
         if run is None:
             return Results(self, plan, None)
         newest = self.newest_of(run)
-        kept = run.at()
-        if newest is None or (kept is not None and kept.step >= newest.step):
-            newest = kept
+        newest_frame = run.at()
+        if newest is None or (newest_frame is not None and newest_frame.step >= newest.step):
+            newest = newest_frame
         # A run keeps some steps only; the nearest of them stands for the step asked for.
         if self.step is not None and self.step < run.total:
             nearest = min(self.steps(run), key=lambda step: abs(step - (self.step or 0)))
@@ -411,8 +411,8 @@ class Schedule:
         if missing[0] is not self.watched_run:
             return f"Being computed: {every}."
         first = f"this run takes about {seconds_left[0]:.1f} s more"
-        rest = f", {every}" if len(seconds_left) > 1 else ""
-        return f"Being computed: {first}{rest}."
+        rest_text = f", {every}" if len(seconds_left) > 1 else ""
+        return f"Being computed: {first}{rest_text}."
 
     # -- computing, in the runner's thread
 
@@ -466,11 +466,13 @@ class Schedule:
         if task.is_ahead:
             self._compute_ahead(leave)
             return
-        asked = [job for job in task.pressed if isinstance(job, Value)]
+        values_asked_for = [job for job in task.pressed if isinstance(job, Value)]
         for job in self._jobs(task):
             leave()
             self._place = (
-                f", {asked.index(job) + 1} of {len(asked)}" if job in asked and asked[1:] else ""
+                f", {values_asked_for.index(job) + 1} of {len(values_asked_for)}"
+                if job in values_asked_for and values_asked_for[1:]
+                else ""
             )
             if not self.is_done(job):
                 self._do(job, leave, job in task.pressed)

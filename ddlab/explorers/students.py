@@ -112,8 +112,8 @@ def difference_chart(
     figure = start_figure(
         title=title, x_label="difference of accuracy", y_label="images", height=height
     )
-    drawn = {name: list(values) for name, values in ahead.items() if values}
-    for row, (name, values) in enumerate(drawn.items()):
+    values_by_name = {name: list(values) for name, values in ahead.items() if values}
+    for row, (name, values) in enumerate(values_by_name.items()):
         style = series_style(0 if name in learned else 1)
         dot = {"size": 5, "opacity": 0.5}
         for x, marker in ((values, dot), ([statistics.fmean(values)], {"size": 12})):
@@ -123,12 +123,12 @@ def difference_chart(
             )
     figure.add_vline(x=0, line=DASHED)
     figure.update_yaxes(
-        tickvals=list(range(len(drawn))),
-        ticktext=list(drawn),
+        tickvals=list(range(len(values_by_name))),
+        ticktext=list(values_by_name),
         title="",
-        range=[-0.6, len(drawn) - 0.4],
+        range=[-0.6, len(values_by_name) - 0.4],
     )
-    clauses = [f"{name} {statistics.fmean(values):+.1%}" for name, values in drawn.items()]
+    clauses = [f"{name} {statistics.fmean(values):+.1%}" for name, values in values_by_name.items()]
     description = ", ".join(clauses)
     return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
 
@@ -138,5 +138,9 @@ def accuracy_text(accuracies: Accuracies, *, signed: bool = False) -> str:
 
     Without any student it is "not yet".
     """
-    known = finished(accuracies)
-    return interval.interval_text(known, ".1%", signed=signed) if known else "not yet"
+    finished_accuracies = finished(accuracies)
+    return (
+        interval.interval_text(finished_accuracies, ".1%", signed=signed)
+        if finished_accuracies
+        else "not yet"
+    )

@@ -335,8 +335,8 @@ class ViewOnPage:
         drawing = draw(**data) if isinstance(data, Mapping) else draw(*data)
         self._drawing = drawing
         if self.view.has_ghosts:
-            others = [kept for of, kept in self._kept.items() if of != self._settings]
-            drawing = with_kept(drawing, others)
+            kept_drawings = [kept for of, kept in self._kept.items() if of != self._settings]
+            drawing = with_kept(drawing, kept_drawings)
             if self._before is not None:
                 drawing = with_ghosts(drawing, *self._before)
         if widget is not None:

@@ -59,9 +59,11 @@ def landscape(
             f"shape {list(table.shape)} from {table.min():g} to {table.max():g}."
         )
     places = {name: as_plane(f"paths[{name!r}]", path) for name, path in (paths or {}).items()}
-    held = "" if share is None else f"; the plane holds {share:.0%}"
+    share_text = "" if share is None else f"; the plane holds {share:.0%}"
     moved = "" if share is None else f" that holds {share:.0%} of the movement"
-    figure = look.start_figure(title=title + held, x_label=x_label, y_label=y_label, height=height)
+    figure = look.start_figure(
+        title=title + share_text, x_label=x_label, y_label=y_label, height=height
+    )
     if loss is not None:
         _add_loss(figure, across, up, table, loss_label)
     for index, (name, path) in enumerate(places.items(), start=1):
@@ -105,7 +107,7 @@ def _add_loss(
     decades = min(int(top - np.log10(low)), 2)
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(top) + 1)
     ticks = np.outer(powers, _TICKS[decades]).flatten()
-    shown = ticks[(ticks >= low) & (ticks <= 10**top)]
+    ticks_on_axis = ticks[(ticks >= low) & (ticks <= 10**top)]
     figure.add_contour(
         x=short(across),
         y=short(up),
@@ -120,8 +122,8 @@ def _add_loss(
             "title": {"text": label, "side": "right"},
             "thickness": 12,
             "outlinewidth": 0,
-            "tickvals": np.log10(shown),
-            "ticktext": [f"{tick:.3g}" for tick in shown],
+            "tickvals": np.log10(ticks_on_axis),
+            "ticktext": [f"{tick:.3g}" for tick in ticks_on_axis],
         },
     )
 

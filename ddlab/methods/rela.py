@@ -179,12 +179,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     features = (
         torch.cat([part.cpu() for part in state.features]) if state.features else torch.zeros(0, k)
     )
-    done = len(features) if len(features) > 1 else 0
+    finished_rows = len(features) if len(features) > 1 else 0
     values = torch.zeros(0, k)
-    if done:
+    if finished_rows:
         values = targets(features, principal_components(features, k))
-    indices = state.indices[:done].cpu()
-    pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
+    indices = state.indices[:finished_rows].cpu()
+    pixels = (
+        data.train_images if finished_rows == len(data.train_labels) else data.train_images[indices]
+    )
     representations = Representations(tensors={"representations": values[None]})
     total = total_steps(config, inputs)
     tensors = {"pixels": pixels}

@@ -139,8 +139,8 @@ def check_needs(process: Process, inputs: Inputs, teacher_to_come: bool = False)
         # `distill` trains one where none is given.
         if need == "teacher" and teacher_to_come:
             continue
-        given = inputs.teachers if need == "teacher" else getattr(inputs, need)
-        if given is None or given == ():
+        needed_input = inputs.teachers if need == "teacher" else getattr(inputs, need)
+        if needed_input is None or needed_input == ():
             raise DDLabError(f"{need} must be given to {process.NAME}; given none.")
 
 

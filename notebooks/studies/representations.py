@@ -19,7 +19,6 @@ from ddlab import data as datasets
 from ddlab import networks
 from ddlab.core import randomness
 from ddlab.distilled import DistilledSet, Representations
-from ddlab.evaluation import predictions
 from ddlab.lessons.representations.setting import (
     NETWORK,
     UNTRAINED,
@@ -31,7 +30,7 @@ from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
 from ddlab.runs import NOTHING, Inputs, Run, cache
 from ddlab.training import supervised
-from ddlab.unlabelled import with_targets
+from ddlab.unlabelled import predictions, with_targets
 
 OTHER_OBJECTIVES = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
 PER_CLASS = 10

@@ -266,9 +266,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         f"{fmean(world.values(settings, settings.up, rival)):.3f}. Higher mean: {higher} of "
         f"{len(order)} methods; beyond chance: {certain}."
     )
-    own = paired(world, settings, settings.method, rival)
-    if own and settings.method != rival:
-        text += f" {settings.method} minus {rival}: {interval_text(own, signed=True)}."
+    own_gains = paired(world, settings, settings.method, rival)
+    if own_gains and settings.method != rival:
+        text += f" {settings.method} minus {rival}: {interval_text(own_gains, signed=True)}."
     for why, names in world.missing(settings).items():
         missing = ", ".join(names) if len(names) < 6 else f"{len(names)} methods"
         text += f" Missing: {missing} ({why})."
@@ -285,11 +285,11 @@ def flipped(world: World, settings: Settings, results: Results) -> bool:
     usual = settings.replace(labels="class labels", up="accuracy")
     limits = []
     for compared_settings in (usual, settings):
-        own = world.values(compared_settings, compared_settings.up, settings.method)
+        own_values = world.values(compared_settings, compared_settings.up, settings.method)
         means = world.values(compared_settings, compared_settings.up, "class means")
-        if not own or not means:
+        if not own_values or not means:
             return False
-        limits.append(interval([one - two for one, two in zip(own, means, strict=True)]))
+        limits.append(interval([one - two for one, two in zip(own_values, means, strict=True)]))
     return limits[0][1] < 0 < limits[1][0]
 
 

@@ -54,8 +54,8 @@ def method_map(
         method: whose images are ringed.
     """
     rows = recorded(data, budget)
-    own = rows.get(method)
-    covered = "no set of this size" if own is None else f"{coverage(own):.1%} covered"
+    own_row = rows.get(method)
+    covered = "no set of this size" if own_row is None else f"{coverage(own_row):.1%} covered"
     members = {
         family: [name for name in names if name in rows] for family, names in families.items()
     }
@@ -75,19 +75,19 @@ def method_map(
         # A click on an image chooses its method.
         clicked = [name for name in names for _ in rows[name]["x"]]
         figure.update_traces(customdata=clicked, selector={"name": family})
-    if own is not None:
+    if own_row is not None:
         figure.add_scatter(
-            x=own["x"],
-            y=own["y"],
+            x=own_row["x"],
+            y=own_row["y"],
             mode="markers",
             name=method,
             showlegend=False,
-            text=own["labels"],
+            text=own_row["labels"],
             hovertemplate=f"%{{text}}<extra>{method}</extra>",
             marker={
                 "symbol": "circle-open",
                 "color": neutral("text"),
-                "size": _RING if len(own["x"]) <= 20 else _SMALL + 2,
+                "size": _RING if len(own_row["x"]) <= 20 else _SMALL + 2,
                 "line_width": 2,
             },
         )

@@ -72,15 +72,15 @@ def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> t
         for images_of_row in (originals, world.rebuilt(images.bases[:used], scale, originals))
     ]
     rows.append(basis_pictures(large(images.bases[:used][-len(originals) :], scale)))
-    drawn = min(used, len(originals))
-    rows.append(np.full_like(rows[0][drawn:], 128))
+    row_count = min(used, len(originals))
+    rows.append(np.full_like(rows[0][row_count:], 128))
     alt = (
         f"{len(originals)} held-out images, below them what {used} bases at scale {scale} make "
         "of them, relative squared error of all "
-        f"{len(world.images['test'])} {_small(images.error(used))}, and the last {drawn} of these bases, "
+        f"{len(world.images['test'])} {_small(images.error(used))}, and the last {row_count} of these bases, "
         "grey where a basis is zero."
     )
-    names = ["images", "from bases", f"bases {used - drawn + 1}–{used}"]
+    names = ["images", "from bases", f"bases {used - row_count + 1}–{used}"]
     return encode_grid(np.concatenate(rows), len(originals), cell=_SCREEN, row_labels=names), alt
 
 

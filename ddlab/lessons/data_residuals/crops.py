@@ -160,10 +160,10 @@ def squares_chart(class_name: str, current: Contest) -> go.Figure:
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how sure the teacher is of the best square, and how large this is."""
-    drawn = contest_data(world, settings, results)
-    if drawn is None:
+    contest = contest_data(world, settings, results)
+    if contest is None:
         return "No class has been scored yet."
-    class_name, current = drawn.values()
+    class_name, current = contest.values()
     best = int(current.losses.argmin())
     return (
         f"'{class_name}': {len(current.losses)} real images, {current.losses.shape[1]} squares of each. "

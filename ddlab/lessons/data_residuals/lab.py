@@ -41,10 +41,10 @@ def surfaces(world: World, config: fadrm.Config) -> list[Value]:
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """Return the chosen ratio, then 1, the landscape and the other ratios."""
-    first, *others = (
+    first, *other_runs = (
         world.with_ratio(run.config, alpha) for alpha in by_nearness(settings.merge_ratio)[1:]
     )
-    return [run, first, *surfaces(world, run.config), *others]
+    return [run, first, *surfaces(world, run.config), *other_runs]
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,13 @@ def mean(frame: Frame, settings: Settings) -> float:
 def curve_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the measure along the runs, so far, and what the patch, noise and real images have of it."""
     runs = {name: results.shared.runs[alpha] for name, alpha in results.shared.compared.items()}
-    begun = {name: run.frames for name, run in runs.items() if run.begun}
+    frames_by_name = {name: run.frames for name, run in runs.items() if run.begun}
     return {
         "config": results.run.config,
         "measure": settings.measure,
         "curves_begun": tuple(
-            (name, tuple(mean(frame, settings) for frame in begun[name])) for name in begun
+            (name, tuple(mean(frame, settings) for frame in frames_by_name[name]))
+            for name in frames_by_name
         ),
         "levels": tuple(results.shared.mixed_in.levels[settings.measure].items()),
     }
@@ -155,17 +156,17 @@ def landscape_data(world: World, settings: Settings, results: Results) -> Named:
     return {
         "world": world,
         "config": results.run.config,
-        "drawn": fine or coarse,
+        "surface": fine or coarse,
         "paths": tuple(paths),
     }
 
 
 def landscape_chart(
-    world: World, config: fadrm.Config, drawn: Surface | None, paths: tuple
+    world: World, config: fadrm.Config, surface: Surface | None, paths: tuple
 ) -> go.Figure:
     """Draw the loss that every run descends, and the paths of the compared ones."""
     return draw(
-        drawn,
+        surface,
         (config.lambda_mean, config.lambda_var),
         {name: world.pixels(frames) for name, frames in paths if frames},
         title="Loss of images",

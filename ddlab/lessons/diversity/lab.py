@@ -85,39 +85,39 @@ def map_data(world: World, settings: Settings, results: Results) -> Named:
 
     Until UMAP is there, the map is a t-SNE.
     """
-    drawn = results(Value(world.fitted, KINDS[settings.map], settings.layer))
+    fitted_map = results(Value(world.fitted, KINDS[settings.map], settings.layer))
     kind = settings.map
-    if drawn is None and kind == "UMAP":
+    if fitted_map is None and kind == "UMAP":
         kind = "t-SNE"
-    if drawn is None:
-        drawn = results.compute_now(world.fitted, KINDS[kind], settings.layer)
+    if fitted_map is None:
+        fitted_map = results.compute_now(world.fitted, KINDS[kind], settings.layer)
     return {
         **picture_data(world, settings, results),
         "kind": kind,
         "layer": settings.layer,
-        "drawn": drawn,
+        "fitted_map": fitted_map,
         "moves": settings.moves,
     }
 
 
 def map_figure(
-    world: World, image_sets: NamedImages, kind: str, layer: str, drawn: Map, moves: str
+    world: World, image_sets: NamedImages, kind: str, layer: str, fitted_map: Map, moves: str
 ) -> go.Figure:
     """Draw the compared images on one map of a layer, each class with its name.
 
     The title has the coverage of those on show.
     """
     names = world.data.class_names
-    places = [drawn.place(images.outputs[layer]) for _, images in image_sets]
+    places = [fitted_map.place(images.outputs[layer]) for _, images in image_sets]
     figure = sets_on_map(
-        drawn.real,
+        fitted_map.real,
         {name: place for (name, _), place in zip(image_sets, places, strict=True)},
         set_classes={
             name: [names[label] for label in images.labels.tolist()] for name, images in image_sets
         },
         real_classes=[names[label] for label in world.mapped.labels.tolist()],
-        density=(drawn.density.x, drawn.density.y, drawn.density.rank),
-        extent=map_extent(torch.cat([drawn.real, *places]), margin=0.06),
+        density=(fitted_map.density.x, fitted_map.density.y, fitted_map.density.rank),
+        extent=map_extent(torch.cat([fitted_map.real, *places]), margin=0.06),
         title=f"{kind} of {layer}: {image_sets[0][1].coverage[layer]:.1%} covered",
         height=_HEIGHT,
     )

@@ -239,15 +239,15 @@ def students_chart(arms: tuple, weight: float, accuracies: tuple) -> go.Figure:
 def landscape_data(world: World, settings: Settings, results: Results) -> Named:
     """Return the finest landscape that is there, the weight, and the images up to those on show."""
     coarse, fine = (results(job) for job in surfaces(world, results.run.config))
-    shown = [frame for frame in results.frames if frame.step <= results.frame.step]
-    return {"drawn": fine or coarse, "weight": settings.weight, "frames": tuple(shown)}
+    frames_so_far = [frame for frame in results.frames if frame.step <= results.frame.step]
+    return {"surface": fine or coarse, "weight": settings.weight, "frames": tuple(frames_so_far)}
 
 
-def landscape_chart(drawn: Surface | None, weight: float, frames: tuple[Frame, ...]) -> go.Figure:
+def landscape_chart(surface: Surface | None, weight: float, frames: tuple[Frame, ...]) -> go.Figure:
     """Draw the loss with this weight of both gaps, and the path of the run."""
     path = torch.stack([frame.content.images for frame in frames])
     return draw(
-        drawn,
+        surface,
         (weight, weight),
         {"this run": path},
         title=f"Loss with gaps weighted {weight:g}" if weight else "Loss without gaps",

@@ -94,9 +94,9 @@ def _check_turns(
     if turns == every_network * _UPDATES:
         raise NotYet("Each of your updates uses every network. Use one, and the next one then.")
     if turns != expected:
-        shown = ", ".join(map(str, turns[:_UPDATES])) + ", ..." * (len(turns) > _UPDATES)
+        turns_text = ", ".join(map(str, turns[:_UPDATES])) + ", ..." * (len(turns) > _UPDATES)
         raise NotYet(
-            f"With three networks, your {_UPDATES} updates used {shown}; in turn means "
+            f"With three networks, your {_UPDATES} updates used {turns_text}; in turn means "
             f"{', '.join(map(str, expected))}."
         )
     way = (learned - start).flatten(1)

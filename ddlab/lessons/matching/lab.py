@@ -93,10 +93,10 @@ def other_runs(world: World, settings: Settings, results: Results) -> dict[str, 
     Only visited settings that differ in these two alone count.
     """
     accuracies_by_run = dict[str, tuple[float, ...]]()
-    shown = settings.replace(step=None)
+    settings_without_step = settings.replace(step=None)
     for past in results.past:
         same = past.replace(networks=settings.networks, match=settings.match)
-        if same == shown and past != shown:
+        if same == settings_without_step and past != settings_without_step:
             run = world.run(past)
             frame = run.at() if run.complete else None
             values = ()

@@ -107,7 +107,7 @@ def surface(
 
 
 def draw(
-    drawn: Surface | None,
+    surface: Surface | None,
     weights: tuple[float, float],
     paths: Mapping[str, Tensor],
     *,
@@ -122,19 +122,19 @@ def draw(
         corner: name of the third set.
         labels: of the axes.
     """
-    if drawn is None:
+    if surface is None:
         waiting = start_figure(
             title="The landscape follows in a few seconds", **labels, height=height
         )
         return finish_figure(waiting, alt="The landscape is being computed.")
     rows = {name: images.flatten(1) for name, images in paths.items()}
     return landscape(
-        drawn.x,
-        drawn.y,
-        drawn.loss(*weights),
-        paths={name: drawn.plane.places(row) for name, row in rows.items()},
-        points={corner: drawn.corners[2]},
-        share=drawn.plane.share(torch.cat([*rows.values()])),
+        surface.x,
+        surface.y,
+        surface.loss(*weights),
+        paths={name: surface.plane.places(row) for name, row in rows.items()},
+        points={corner: surface.corners[2]},
+        share=surface.plane.share(torch.cat([*rows.values()])),
         title=title,
         height=height,
         **labels,

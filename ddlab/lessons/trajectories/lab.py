@@ -91,14 +91,14 @@ def plane(surface: Surface, expert: Path, means: Path, current: Path, loss_on: s
         "images on show": current,
         "class means": means,
     }
-    seen = torch.cat([path.weights for path in (expert, current, means)])
+    weights_on_show = torch.cat([path.weights for path in (expert, current, means)])
     figure = landscape(
         surface.x,
         surface.y,
         surface.loss,
         paths={name: surface.plane.places(path.weights) for name, path in paths.items()},
         points={"goal": (1.0, 0.0)},
-        share=surface.plane.share(seen),
+        share=surface.plane.share(weights_on_show),
         title=f"Squared distance left: {left(current, way):.2f}",
         x_label="along the expert's way (weights)",
         y_label="away from it",
