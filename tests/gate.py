@@ -30,11 +30,11 @@ ASSIGNMENTS = [
 AGAIN = RESULTS / "solutions"
 # After the first run of a solution: every guess is locked, those of explorers as well.
 LOCK = """
-from ddlab.explorers.layout import open_explorers
+from ddlab.explorers.layout import explorers_on_page
 from ddlab.lessons import lesson as frame
 
 questions = [question for page in frame._predictions.values() for question in page.values()]
-questions += [explorer.prediction for explorer in open_explorers() if getattr(explorer, "prediction", None)]
+questions += [explorer.prediction for explorer in explorers_on_page() if getattr(explorer, "prediction", None)]
 for question in questions:
     question.choose(question.choices[0])
     question.lock()

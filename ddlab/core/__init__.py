@@ -14,7 +14,6 @@ from .boundary import (
     check_fields,
     checked,
     distinct_seeds,
-    of_kind,
     tensor,
     within,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "listing",
     "narrow",
     "needs_lab",
-    "of_kind",
     "optimisers",
     "parameter",
     "parameters",

@@ -250,7 +250,7 @@ class Explorer(widgets.VBox):
         super().close()
 
 
-def open_explorers() -> list[Explorer]:
+def explorers_on_page() -> list[Explorer]:
     """Return the explorers with a key that are open in this kernel, the oldest first."""
     return [explorer for explorer in _by_key.values() if not explorer._closed]
 

@@ -28,7 +28,7 @@ from ..core import DDLabError
 from ..core.errors import check_instance
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
-from .layout import open_explorers
+from .layout import explorers_on_page
 from .page import Laboratory
 from .plot import Plot
 from .stops import other_stops
@@ -311,7 +311,7 @@ def record_page() -> dict[str, dict[str, str]]:
     Returns for each one's model what stands for it where no script runs, by MIME type.
     """
     stand_ins = {}
-    for explorer in open_explorers():
+    for explorer in explorers_on_page():
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
             record(explorer, _stops_on_a_page(explorer))

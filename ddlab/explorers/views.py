@@ -62,7 +62,7 @@ class Drag:
         handles: (world, settings, results) -> the points as they are drawn, or None while nothing
             can be moved.
 
-    >>> def put(settings_of, settings, point, x, y):
+    >>> def put(world, settings, point, x, y):
     ...     return {**settings, point: (x, y)}
     >>> drag = Drag("points", put, lambda world, settings, results: None)
     >>> drag.put(None, {0: (0, 0)}, 1, 2.0, 3.0)

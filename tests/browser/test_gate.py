@@ -70,7 +70,7 @@ THREADS = (
     "if thread.name.startswith('ddlab')]"
 )
 # Whether the laboratory in the kernel knows that a reader has it on the screen.
-IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).open_explorers()[0].schedule._ahead.is_seen"
+IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).explorers_on_page()[0].schedule._ahead.is_seen"
 # Of each plot on show, the heights of each trace.
 HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
   .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""

@@ -182,7 +182,7 @@ def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]
     return result
 
 
-def filter_images(kernel: Tensor) -> Tensor:
+def filter_kernel(kernel: Tensor) -> Tensor:
     """Return a 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
     maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
     return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
@@ -250,7 +250,7 @@ def _through(
         return dense(kernel, tangent, weight_std=spec.weight_std, bias_std=spec.bias_std)
 
     def changed(value: Tensor) -> Tensor:
-        return value.mean((-2, -1)) if layer == "mean" else filter_images(value)
+        return value.mean((-2, -1)) if layer == "mean" else filter_kernel(value)
 
     return changed(kernel), None if tangent is None else changed(tangent)
 

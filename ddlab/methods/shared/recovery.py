@@ -89,7 +89,6 @@ def image_update(
     optimiser: optimisers.AdamState,
     *,
     learning_rate: float,
-    betas: tuple[float, float],
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
     """Take one Adam step on the images [n, channels, h, w], then clamp to valid pixels.
@@ -101,7 +100,7 @@ def image_update(
         {"images": gradient},
         optimiser,
         learning_rate=learning_rate,
-        betas=betas,
+        betas=BETAS,
     )
     return clamp_to_valid(moved["images"], *valid_range), optimiser
 
@@ -396,7 +395,6 @@ def gradient_step(
         gradient,
         state.optimiser,
         learning_rate=learning_rate,
-        betas=BETAS,
         valid_range=data.valid_range(state.images.device),
     )
     trace = Trace(
