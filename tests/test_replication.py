@@ -19,6 +19,7 @@ from ddlab.lessons.build import NOTEBOOKS
 from ddlab.networks import Network
 from ddlab.replication import replicating
 from ddlab.training import supervised
+from ddlab.training.accuracy import accuracy
 from tests.support import refuses
 
 ROW: dict[str, Any] = {
@@ -90,6 +91,41 @@ def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
         f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),
     )
     assert replicated.interval is None and replicated.accuracies[0][0] > 90
+
+
+@pytest.mark.parametrize(
+    ("method", "images_per_class", "row", "listed", "unlisted"),
+    [
+        ("mtt", 50, "", "deviations of their own pixels", "whitened"),
+        ("mtt", 10, "", "whitened", "deviations of their own pixels"),
+        ("rded", 10, "ConvNet-3", "82.24%", "93.86%"),
+        ("dwa", 10, "ConvNet-3", "a guess", "best of 6 "),
+        ("dwa", 10, "ResNet-18", "(.247 and .2023)", "a guess"),
+        ("sre2l", 10, "", "best of 41 tests", "several"),
+    ],
+)
+def test_what_differs_is_that_of_the_row(
+    method: str,
+    images_per_class: int,
+    row: str,
+    listed: str,
+    unlisted: str,
+    colour: ImageData,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The lists alone: no set is made."""
+    monkeypatch.setattr(replicating, "_all_sets", lambda *_: [])
+    monkeypatch.setattr(replicating, "_all_students", lambda *_: [])
+    needed: dict[str, Any] = {}
+    if method != "mtt":
+        spec = networks.spec("convnet", width=4, norm="batch").for_data(colour)
+        needed["teacher"] = networks.initialise(spec, seed=0)
+    options: dict[str, Any] = {"images_per_class": images_per_class, "row": row, "progress": False}
+    replicated = ddlab.replicate(
+        method, colour, dataset="CIFAR-10", device="cpu", **options, **needed
+    )
+    differences = "\n".join(replicated.differs)
+    assert listed in differences and unlisted not in differences
 
 
 def test_a_row_of_whitened_pixels_is_made_of_such_data(colour: ImageData) -> None:
@@ -408,9 +444,10 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
     )
     statistics = {"sre2l": "batch", "rded": "running", "fadrm": "halves"}
     assert config.teacher_statistics == statistics[method]
-    assert len(replicated.accuracies[0]) == 1 and any(
-        "teacher" in line for line in replicated.differs
-    )
+    percent = f"{100 * accuracy(colour_teacher, colour):.1f}%"
+    (line,) = [line for line in replicated.differs if line.startswith("the teacher is given")]
+    assert len(replicated.accuracies[0]) == 1
+    assert colour_teacher.spec.title in line and percent in line and "epochs 20 in place" in line
 
 
 def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(

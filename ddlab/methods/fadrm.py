@@ -36,7 +36,9 @@ Deviations
 - Where the reference code's scripts for one network and 50 images differ from the paper's tables,
   the tables hold here: on Tiny ImageNet a learning rate of .01, B = 1000 and k = 1; on ImageNette a
   rate of .05. The ShuffleNetV2 of its FADRM+ has full width at 224 px.
-- The default is float32 throughout; `paper()` has its mixed precision, without a scale of the loss.
+- The default is float32 throughout. With the mixed precision of `paper()` each step begins at the
+  scale 65,536 of the loss and halves it where a slope overflows; the reference code skips the step
+  and keeps the smaller scale.
 - A batch holds one image of every class; the paper takes at most 100 classes at a time.
 - The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and
   `"mosaic"` take RDED's best parts instead, one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3;

@@ -165,11 +165,14 @@ def residual_matching(
             distilled.save(folder / f"{method}.safetensors", overwrite=True)
             file.write_text(json.dumps(100 * evaluation.mean))
         percents[method] = json.loads(file.read_text())
+    published_teacher = supervised.Config.paper("cifar10", "teacher", recipe="fadrm")
     differs = (
         f"no printed number: the paper has CIFAR-100; students' epochs {FADRM_EPOCHS} in "
         "place of 1000; "
         f"RDED's images with the same student {percents['rded']:.1f}; the residual is a "
-        "whole random image"
+        f"whole random image; the teacher's epochs {TEACHER_EPOCHS} in place of "
+        f"{published_teacher.epochs}, its weight decay 5e-4 in place of "
+        f"{published_teacher.weight_decay:g}"
     )
     return {
         "method": "fadrm",
@@ -250,10 +253,6 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
     remark = ""
     if method in WITH_TEACHER:
         options["teacher"] = shared_teacher(data, runs)
-        published_epochs = supervised.Config.paper("cifar10", "teacher").epochs
-        remark = (
-            f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {published_epochs}"
-        )
     if method == "tdd":
         remark = "; vectors of the questions themselves (PPMI, SVD) in place of GloVe's"
     if method == "mnemonics":

@@ -439,3 +439,20 @@ def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs
     start = fadrm.init(config, inputs).images
     movements = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
     assert float(torch.nn.functional.cosine_similarity(*movements, dim=0)) > 0.8
+
+
+@pytest.mark.parametrize(("precision", "scale"), [("single", 1.0), ("mixed", 65536.0)])
+def test_half_precision_scales_the_loss(
+    precision: str, scale: float, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scales: list[float] = []
+    gradient = recovery.scaled_gradient
+
+    def recorded(loss: Tensor, images: Tensor, *, scale: float) -> Tensor:
+        scales.append(scale)
+        return gradient(loss, images, scale=scale)
+
+    monkeypatch.setattr(recovery, "scaled_gradient", recorded)
+    config = settings(precision=precision)
+    fadrm.update(config, inputs, fadrm.init(config, inputs))
+    assert scales == [scale]

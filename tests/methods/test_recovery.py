@@ -380,3 +380,40 @@ class TestChannelStatistics:
     def test_what_is_not_finite_stays_so(self) -> None:
         variance, mean = recovery.channel_statistics(torch.full((2, 1, 2, 2), torch.nan))
         assert bool(variance.isnan()) and bool(mean.isnan())
+
+
+@pytest.mark.parametrize("slope", [1e-8, 1e-3, 100.0])  # below float16's step, in it, above 65,504
+def test_a_scaled_loss_keeps_slopes_that_half_precision_would_lose(slope: float) -> None:
+    images = normal_doubles(2, 1, 3, 3).float().requires_grad_()
+    expected = torch.full((2, 1, 3, 3), slope, dtype=torch.float64)
+
+    def gradient(scale: float) -> Tensor:
+        loss = (images.half().float() * slope).sum()
+        return recovery.scaled_gradient(loss, images, scale=scale).double()
+
+    torch.testing.assert_close(gradient(recovery.LOSS_SCALE), expected, rtol=1e-3, atol=0)
+    assert (float(gradient(1.0).abs().max()) == 0) == (slope == 1e-8)
+
+
+def test_small_gaps_pass_a_teacher_in_half_precision(
+    colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    autocast = torch.autocast
+    monkeypatch.setattr(  # a CPU has bfloat16 of its own, whose range is that of float32
+        torch,
+        "autocast",
+        lambda device, dtype, enabled: autocast(device, dtype=torch.float16, enabled=enabled),
+    )
+
+    def gradient(*, half: bool, scale: float) -> Tensor:
+        images = colour.normalised(torch.arange(4)).requires_grad_()
+        matched = recovery.matched_call(colour_teacher, images, half=half)
+        loss = 1e-6 * (matched.mean_gaps + matched.variance_gaps).sum()
+        return recovery.scaled_gradient(loss, images, scale=scale)
+
+    exact = gradient(half=False, scale=1.0)
+    errors = {
+        scale: float((gradient(half=True, scale=scale) - exact).norm() / exact.norm())
+        for scale in (1.0, recovery.LOSS_SCALE)
+    }
+    assert errors[recovery.LOSS_SCALE] < 0.05 < errors[1.0]

@@ -35,6 +35,7 @@ BETAS = (0.5, 0.9)  # Adam's, of the reference code
 FIRST_LAYER = 10.0  # how often the first batch-norm layer counts, as in SRe2L's code
 # Of E[x^2] to the variance: up to here E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
+LOSS_SCALE = 2.0**16  # of half precision, as in the reference code (GradScaler's first)
 
 
 @dataclass(frozen=True)
@@ -389,7 +390,8 @@ def gradient_step(
         view = random_view(config, leaf, state.step)
         matched = matched_call(teacher, view, weights=weights, half=half)
         terms = _terms(config, matched, labels)
-        (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
+        scale = LOSS_SCALE if half else 1.0
+        gradient = scaled_gradient(terms["total_loss"], leaf, scale=scale)
     images, optimiser = image_update(
         state.images,
         gradient,
@@ -401,6 +403,23 @@ def gradient_step(
         **{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate
     )
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
+
+
+def scaled_gradient(loss: Tensor, images: Tensor, *, scale: float) -> Tensor:
+    """Return d loss / d images, [n, channels, h, w], by way of a loss that is `scale` times as large.
+
+    Half precision rounds slopes below 6e-8 to zero, and the gaps' slopes are of that size. Where
+    the scaled ones become too large for it, the scale is halved until they do not.
+
+    Args:
+        loss: of the images, [].
+        scale: a power of two from 1 on; 1 is the plain gradient.
+    """
+    (gradient,) = torch.autograd.grad(loss * scale, images, retain_graph=scale > 1)
+    while scale > 1 and not bool(gradient.isfinite().all()):
+        scale /= 2
+        (gradient,) = torch.autograd.grad(loss * scale, images, retain_graph=scale > 1)
+    return gradient / scale
 
 
 def _terms(config: Any, matched: Matched, labels: Tensor) -> dict[str, Tensor]:
