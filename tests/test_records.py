@@ -1,7 +1,6 @@
 """The tables and teachers that come with ddlab: what they hold, and what is refused."""
 
 import math
-import re
 from collections import Counter
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import ddlab
 from ddlab import methods, records
 from ddlab.core import DDLabError
-from ddlab.lessons.build import NOTEBOOKS
 
 
 @pytest.mark.parametrize("name", records.names())
@@ -83,25 +81,6 @@ def test_printed_numbers_of_other_tasks_stand_apart() -> None:
     assert "-0.04" in searches.table() and "accuracy" not in searches.table()
     in_turn = ddlab.published("dwa", "CIFAR-100", task="continual learning").records()
     assert [row["accuracy"] for row in in_turn] == [34.6, 25.7, 22.5, 20.2, 18.1]
-
-
-def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand_as_recorded() -> (
-    None
-):
-    text = (NOTEBOOKS / "studies/FINDINGS.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if re.match(r"\| \d\d \|", line)]
-    named = [re.findall(r"`(\w+)`", row.split("|")[-2]) for row in rows]
-    assert (
-        len(rows) > 100
-        and all(named)
-        and {name for names in named for name in names} <= {*records.names()}
-    )
-    for row in records.load("replications").rows:
-        printed = "-" if row["printed"] is None else f"{row['printed']:g}"
-        assert (
-            f"| {row['row']} | {row['dataset']} | {printed}" in text
-            and f"| {row['ours']:.1f}" in text
-        )
 
 
 @pytest.mark.parametrize(

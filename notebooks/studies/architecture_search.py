@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from table import save
+from study import save
 from torch.nn import functional
 
 import ddlab

@@ -21,7 +21,7 @@ from typing import Any
 
 import joblib
 import torch
-from table import save
+from study import save
 
 import ddlab
 from ddlab import data as datasets
@@ -204,7 +204,7 @@ def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, 
     class, where these fit.
     """
     record = json.loads((runs / f"{data}-{budget}-{name}-{seed}.json").read_text())
-    by_training = {
+    by_training: dict[str, Any] = {
         training: {**score, **{key: record[key] for key in ("images", "seconds", "bytes")}}
         for training, score in record.get("found", {}).items()
     }

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from arena import DATA, NAMES, QUIET, SELECTED, scene, settings
-from table import save
+from study import save
 
 import ddlab
 from ddlab import networks
@@ -81,8 +81,9 @@ def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
     for budget, name in itertools.product(LARGEST_BUDGETS, NAMES):
         if budget == "floats" and name != "boost":  # the only one with a set of its own
             continue
-        sets = [distilled_set(runs, name, dataset, budget, seed) for seed in SEEDS]
-        if sets[0] is None:
+        made = [distilled_set(runs, name, dataset, budget, seed) for seed in SEEDS]
+        sets = [distilled for distilled in made if distilled is not None]
+        if not sets:
             continue
         features = [
             networks.predict(teacher, distilled.images.float()).features for distilled in sets

@@ -7,13 +7,13 @@ python notebooks/studies/at_work.py biased        # colours that go with the cla
 """
 
 import dataclasses
-import sys
+import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from table import save
+from study import Setting, Study, main_of
 
 import ddlab
 from ddlab import data as datasets
@@ -28,8 +28,6 @@ from ddlab.runs import NOTHING, Inputs, Run, process
 from ddlab.training import supervised
 from ddlab.unlabelled import pretraining, probing
 
-Rows = Iterator[list[Any]]
-SEEDS = range(10)
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 # ------------------------------------------------------------------------- remembering
@@ -38,39 +36,58 @@ OWN_MEMORIES: dict[str, dict[str, Any]] = {
     "herding": {"exemplar_step": "none"},
     "Mnemonics": {},
 }
-SETS = {"DM": methods.dm, "DSA": methods.dsa, "SRe2L": methods.sre2l, "DWA": methods.dwa}
 # What an image holds in a memory of one image of each class.
-REMEMBERED = ["memory", "seed", "accuracies", "forgotten", "seconds"]
+SETS = {"DM": methods.dm, "DSA": methods.dsa, "SRe2L": methods.sre2l, "DWA": methods.dwa}
 
 
-def remembering() -> Rows:
-    """Digits two by two with one image of each digit that is gone: accuracy after each phase."""
+def settings_of_memories(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each memory."""
+    for seed in seeds:
+        yield from ((memory, seed) for memory in (*OWN_MEMORIES, *SETS))
+
+
+@functools.lru_cache(1)
+def teacher_of_digits(seed: int) -> Network:
+    """Return the teacher of a seed."""
     data = datasets.load("digits")
-    for seed in SEEDS:
-        teacher = ddlab.train_teacher(
-            data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET
-        )
-        for memory in (*OWN_MEMORIES, *SETS):
-            began = time.process_time()
-            distilled = None
-            changes = OWN_MEMORIES.get(memory, {})
-            if memory in SETS:
-                config = SETS[memory].Config.teaching(images_per_class=1, seed=seed)
-                distilled = ddlab.distill(SETS[memory].NAME, data, teacher, config=config, **QUIET)
-            phases = mnemonics.Config.teaching(images_per_class=1, **changes)
-            result = class_incremental(distilled, data, config=phases, seeds=(seed,), **QUIET)
-            accuracies = [round(accuracy, 4) for accuracy in result.accuracies]
-            yield [
-                memory,
-                seed,
-                accuracies,
-                round(result.mean_forgetting, 4),
-                round(time.process_time() - began, 1),
-            ]
+    return ddlab.train_teacher(
+        data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET
+    )
+
+
+def remembering(memory: str, seed: int) -> tuple[list[float], float, float]:
+    """Digits two by two with one image of each digit that is gone: accuracy after each phase, the
+    mean forgetting, and seconds of the set and the phases.
+    """
+    data = datasets.load("digits")
+    teacher = teacher_of_digits(seed)
+    began = time.process_time()
+    distilled = None
+    if memory in SETS:
+        config = SETS[memory].Config.teaching(images_per_class=1, seed=seed)
+        distilled = ddlab.distill(SETS[memory].NAME, data, teacher, config=config, **QUIET)
+    phases = mnemonics.Config.teaching(images_per_class=1, **OWN_MEMORIES.get(memory, {}))
+    result = class_incremental(distilled, data, config=phases, seeds=(seed,), **QUIET)
+    seconds = round(time.process_time() - began, 1)
+    return list(result.accuracies), result.mean_forgetting, seconds
 
 
 # ------------------------------------------------------------------------------ moving
-MOVED = ["images", "target", "seed", "accuracy"]
+BUDGET: dict[str, Any] = {"budget": unlabelled.BUDGET}
+UNLABELLED: dict[str, tuple[Any, Any]] = {
+    "real": (representation_selection, representation_selection.Config.teaching(**BUDGET)),
+    "KRR-ST": (krr_st, krr_st.Config.teaching(network=unlabelled.NETWORK, **BUDGET)),
+    "Boost": (boost, unlabelled.config(seed=0)),
+}
+TARGETS = ("shapes", "digits")
+
+
+def settings_of_moves(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each kind of images with each target; the teacher once."""
+    for seed in seeds:
+        for images in ("untrained", *UNLABELLED):
+            yield from ((images, target, seed) for target in TARGETS)
+    yield from (("all shapes", target, 0) for target in TARGETS)
 
 
 def coloured_digits() -> ImageData:
@@ -85,54 +102,48 @@ def coloured_digits() -> ImageData:
     )
 
 
-def moving() -> Rows:
-    """Networks pre-trained without labels on the floats of twenty images of shapes, probed on both."""
-    shapes = unlabelled.images()
-    targets = {"shapes": shapes, "digits": coloured_digits()}
-    inputs = Inputs(data=shapes, teachers=(unlabelled.teacher(),), device="cpu")
-    budget: dict[str, Any] = {"budget": unlabelled.BUDGET}
-    for seed in SEEDS:
-        configs = {
-            "real": (
-                representation_selection,
-                representation_selection.Config.teaching(seed=seed, **budget),
-            ),
-            "KRR-ST": (
-                krr_st,
-                krr_st.Config.teaching(network=unlabelled.NETWORK, seed=seed, **budget),
-            ),
-            "Boost": (boost, unlabelled.config(seed=seed)),
-        }
-        for name, network in pretrained(configs, inputs, seed).items():
-            for target, data in targets.items():
-                yield [name, target, seed, round(probing.probe_once(network, data, seed), 4)]
-    for target, data in targets.items():
-        yield ["all shapes", target, 0, round(probing.probe_once(unlabelled.teacher(), data, 0), 4)]
-
-
-def pretrained(
-    configs: dict[str, tuple[Any, Any]], inputs: Inputs, seed: int
-) -> dict[str, Network]:
-    """Return a network for each set, and the one with which all of them begin."""
-    learned: dict[str, Network] = {}
+@functools.lru_cache(4)
+def pretrained(images: str, seed: int) -> Network:
+    """Return a network that learned a set without labels, or the one with which all begin."""
+    if images == "all shapes":
+        return unlabelled.teacher()
+    method, config = UNLABELLED["real" if images == "untrained" else images]
+    inputs = Inputs(data=unlabelled.images(), teachers=(unlabelled.teacher(),), device="cpu")
+    distilled = Run(method, config.replace(seed=seed), inputs, keep=NOTHING).to_end()
+    set_inputs = Inputs(distilled=distilled, device="cpu")
     training = pretraining.Config.teaching(seed=seed)
-    for name, (method, config) in configs.items():
-        set_inputs = Inputs(
-            distilled=Run(method, config, inputs, keep=NOTHING).to_end(), device="cpu"
-        )
-        if not learned:
-            begin = process.start(pretraining, training, set_inputs)
-            learned["untrained"] = pretraining.finish(training, set_inputs, begin)
-        learned[name] = Run(pretraining, training, set_inputs, keep=NOTHING).to_end()
-    return learned
+    if images == "untrained":
+        begin = process.start(pretraining, training, set_inputs)
+        return pretraining.finish(training, set_inputs, begin)
+    return Run(pretraining, training, set_inputs, keep=NOTHING).to_end()
+
+
+def moving(images: str, target: str, seed: int) -> float:
+    """Networks pre-trained on the floats of twenty shapes: accuracy of a probe on shapes or digits."""
+    data = coloured_digits() if target == "digits" else unlabelled.images()
+    return probing.probe_once(pretrained(images, seed), data, seed)
 
 
 # ------------------------------------------------------------------------------ biased
 # The share of images that have the colour of their class; by chance one of ten has.
 SHARES = {"nine of ten": 0.9, "half": 0.5, "one of ten": 0.1}
-FEWER = range(5)
 IMAGES = 10  # of each class
-BIASED = ["images", "colours", "seed", "as_trained", "exchanged", "followed"]
+COUNT: dict[str, Any] = {"images_per_class": IMAGES}
+LABELLED: dict[str, tuple[str, Any]] = {
+    "random": ("selection", methods.selection.Config(kind="random", **COUNT)),
+    "herding": ("selection", methods.selection.Config(kind="herding", **COUNT)),
+    "DM": ("dm", methods.dm.Config.teaching(**COUNT)),
+    "DC": ("dc", methods.dc.Config.teaching(networks=5, **COUNT)),
+    "MTT": ("mtt", methods.mtt.Config.teaching(**COUNT)),
+    "SRe2L": ("sre2l", methods.sre2l.Config.teaching(**COUNT)),
+}
+
+
+def settings_of_colours(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each share of colours that go with the class, and all data and each set."""
+    for seed in seeds:
+        for colours in SHARES:
+            yield from ((images, colours, seed) for images in ("all", *LABELLED))
 
 
 def colour_of(label: torch.Tensor, classes: int) -> torch.Tensor:
@@ -175,52 +186,37 @@ def coloured_shapes(share: float, seed: int) -> ImageData:
     )
 
 
-def biased() -> Rows:
-    """Students of images whose colours go with the class, tested with the colours of other classes."""
+@functools.lru_cache(1)
+def coloured_scene(colours: str, seed: int) -> tuple[ImageData, Network]:
+    """Return data of a share of colours, and a teacher."""
+    data = coloured_shapes(SHARES[colours], seed)
+    config = supervised.Config.for_data(data, "teacher", seed=seed)
+    return data, ddlab.train_teacher(data, config, **QUIET)
+
+
+def biased(images: str, colours: str, seed: int) -> tuple[float, ...]:
+    """Students of images whose colours go with the class: accuracy with colours as in training, with
+    those of other classes, and the share of answers that follow these.
+    """
     shapes = datasets.load("shapes", size=16)
-    count = {"images_per_class": IMAGES}
-    for seed in FEWER:
-        exchanged = other_labels(shapes.test_labels, seed, "exchanged")
-        for words, share in SHARES.items():
-            data = coloured_shapes(share, seed)
-            teacher = ddlab.train_teacher(
-                data, supervised.Config.for_data(data, "teacher", seed=seed), **QUIET
-            )
-            configs = {
-                "random": (
-                    "selection",
-                    methods.selection.Config(kind="random", seed=seed, **count),
-                ),
-                "herding": (
-                    "selection",
-                    methods.selection.Config(kind="herding", seed=seed, **count),
-                ),
-                "DM": ("dm", methods.dm.Config.teaching(seed=seed, **count)),
-                "DC": ("dc", methods.dc.Config.teaching(seed=seed, networks=5, **count)),
-                "MTT": ("mtt", methods.mtt.Config.teaching(seed=seed, **count)),
-                "SRe2L": ("sre2l", methods.sre2l.Config.teaching(seed=seed, **count)),
-            }
-            students = {"all": teacher}
-            for name, (method, config) in configs.items():
-                distilled = ddlab.distill(method, data, teacher, config=config, **QUIET)
-                training = supervised.Config.for_data(distilled, labels="hard", seed=seed)
-                students[name] = Run(
-                    supervised, training, Inputs(distilled=distilled, device="cpu"), keep=NOTHING
-                ).to_end()
-            changed = dataclasses.replace(data, test_images=coloured(shapes.test_images, exchanged))
-            for name, network in students.items():
-                as_trained, other = (predicted(network, images) for images in (data, changed))
-                shares = [
-                    (as_trained == data.test_labels),
-                    (other == data.test_labels),
-                    (other == exchanged),
-                ]
-                yield [
-                    name,
-                    words,
-                    seed,
-                    *(round(float(share.float().mean()), 4) for share in shares),
-                ]
+    data, network = coloured_scene(colours, seed)
+    if images in LABELLED:
+        method, config = LABELLED[images]
+        distilled = ddlab.distill(method, data, network, config=config.replace(seed=seed), **QUIET)
+        training = supervised.Config.for_data(distilled, labels="hard", seed=seed)
+        inputs = Inputs(distilled=distilled, device="cpu")
+        network = Run(supervised, training, inputs, keep=NOTHING).to_end()
+    exchanged = other_labels(shapes.test_labels, seed, "exchanged")
+    changed = dataclasses.replace(data, test_images=coloured(shapes.test_images, exchanged))
+    as_trained, other = (predicted(network, test) for test in (data, changed))
+    return tuple(
+        float(share.float().mean())
+        for share in (
+            as_trained == data.test_labels,
+            other == data.test_labels,
+            other == exchanged,
+        )
+    )
 
 
 def predicted(network: Network, data: ImageData) -> torch.Tensor:
@@ -228,51 +224,45 @@ def predicted(network: Network, data: ImageData) -> torch.Tensor:
     return networks.predict(network, data.normalised(split="test")).logits.argmax(1)
 
 
-TABLES = {
-    "remembering": (
-        remembering,
-        REMEMBERED,
-        "Digits (16 px) two by two, one network, one image in memory of each digit that is gone: accuracy on the digits "
-        "met after each of five phases, and the mean forgetting. Mnemonics' teaching preset with other memories; "
-        "seconds of the set and the five phases.",
+STUDIES = (
+    Study(
+        name="remembering",
+        description="Digits (16 px) two by two, one network, one image in memory of each digit that is "
+        "gone: accuracy on the digits met after each of five phases, and the mean forgetting. "
+        "Mnemonics' teaching preset with other memories; seconds of the set and the five phases.",
+        setting=("memory", "seed"),
+        measured=("accuracies", "forgotten", "seconds"),
+        seeds=range(10),
+        settings=settings_of_memories,
+        measure=remembering,
+        command="python notebooks/studies/at_work.py remembering",
     ),
-    "moving": (
-        moving,
-        MOVED,
-        "Networks (ConvNet-3 of widths 16, 32 and 64) pre-trained without labels on the floats of twenty images of shapes (16 px), "
-        "and a linear probe of them on shapes and on digits in three equal channels.",
+    Study(
+        name="moving",
+        description="Networks (ConvNet-3 of widths 16, 32 and 64) pre-trained without labels on the "
+        "floats of twenty images of shapes (16 px), and a linear probe of them on shapes and on "
+        "digits in three equal channels.",
+        setting=("images", "target", "seed"),
+        measured=("accuracy",),
+        seeds=range(10),
+        settings=settings_of_moves,
+        measure=moving,
+        command="python notebooks/studies/at_work.py moving",
     ),
-    "biased": (
-        biased,
-        BIASED,
-        "Shapes (16 px) in grey times a colour; nine of ten, half or one of ten (chance) have the colour of their class. "
-        "Ten images of each class. Test accuracy with colours as in training, with the colour of another class, "
-        "and the share of predictions that follow this colour.",
+    Study(
+        name="biased",
+        description="Shapes (16 px) in grey times a colour; nine of ten, half or one of ten (chance) have "
+        "the colour of their class. Ten images of each class. Test accuracy with colours as in "
+        "training, with the colour of another class, and the share of predictions that follow "
+        "this colour.",
+        setting=("images", "colours", "seed"),
+        measured=("as_trained", "exchanged", "followed"),
+        seeds=range(5),
+        settings=settings_of_colours,
+        measure=biased,
+        command="python notebooks/studies/at_work.py biased",
     ),
-}
-
-
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    name = sys.argv[1]
-    make, columns, description = TABLES[name]
-    began = time.process_time()
-    rows = []
-    for row in make():
-        rows.append(row)
-        print(*row, f"{time.process_time() - began:.0f} s", flush=True)
-    seconds = round(time.process_time() - began)
-    save(
-        name,
-        description,
-        columns,
-        rows,
-        command=f"python notebooks/studies/at_work.py {name}",
-        threads=1,
-        cpu_seconds=seconds,
-    )
-
+)
 
 if __name__ == "__main__":
-    main()
+    main_of(STUDIES)

@@ -47,7 +47,7 @@ def main() -> None:
     tasks = [(name, Path(root), Path(runs)) for name in names]
     with Client(address or LocalCluster(n_workers=4)) as client:
         # Workers of other machines have no copy of the scripts in this folder.
-        for script in ("table.py", "published.py"):
+        for script in ("study.py", "published.py"):
             client.upload_file(str(Path(__file__).with_name(script)))
         with joblib.parallel_config(backend="dask"):
             for _, row in run_tasks(make, tasks, jobs=None):

@@ -4,99 +4,86 @@ each do, which lesson 21 shows.
 python notebooks/studies/diversity.py            # half an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
+from ddlab.distilled import DistilledSet
 from ddlab.evaluation import measures
 from ddlab.lessons.diversity.checks import coverage
 from ddlab.methods import dwa, selection
+from ddlab.networks import Network
 from ddlab.training import supervised
 
-SEEDS = range(10)
 IMAGES_PER_CLASS = 10
 SMALL = networks.spec("convnet", width=32)
+REAL = ("real images", None, "none")
 ARMS = [(start, weight, "none") for start in ("noise", "real") for weight in (0.01, 0.11)]
 ARMS += [("real", 0.11, push) for push in ("random", "directed")]
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Random real images, then each start, weight and push."""
+    for seed in seeds:
+        yield from ((*arm, seed) for arm in (REAL, *ARMS))
+
+
+@functools.cache
+def scene() -> tuple[ddlab.ImageData, Network]:
+    """The data, and a teacher."""
     data = datasets.load("shapes", size=16)
-    rows = []
-    quiet: dict[str, Any] = {"device": "cpu", "progress": False}
-    teacher = ddlab.train_teacher(
-        data, supervised.Config.quick(data, "teacher", network=SMALL), **quiet
+    config = supervised.Config.quick(data, "teacher", network=SMALL)
+    return data, ddlab.train_teacher(data, config, **QUIET)
+
+
+def image_set(start: str, lambda_var: float | None, push: str, seed: int) -> DistilledSet:
+    """Return ten images of each class."""
+    data, teacher = scene()
+    shared: dict[str, Any] = {"images_per_class": IMAGES_PER_CLASS, "seed": seed}
+    if lambda_var is None:
+        return ddlab.distill("selection", data, teacher, selection.Config(**shared), **QUIET)
+    config = dwa.Config.teaching(
+        iterations=150, initialisation=start, lambda_var=lambda_var, perturbation=push, **shared
     )
-    recipe = supervised.Config.quick(data, network=SMALL)
-    for seed in SEEDS:
-        chosen = selection.Config(images_per_class=IMAGES_PER_CLASS, seed=seed)
-        sets: dict[Any, Any] = {
-            ("real images", None, "none"): ddlab.distill(
-                "selection", data, teacher, chosen, **quiet
-            )
-        }
-        for start, weight, push in ARMS:
-            config = dwa.Config.teaching(
-                images_per_class=IMAGES_PER_CLASS,
-                iterations=150,
-                initialisation=start,
-                lambda_var=weight,
-                perturbation=push,
-                seed=seed,
-            )
-            sets[start, weight, push] = ddlab.distill("dwa", data, teacher, config, **quiet)
-        for (start, weight, push), image_set in sets.items():
-            apart = fmean(measures.feature_distance(image_set, teacher).tolist())
-            covered = coverage(data, teacher, image_set.images)
-            learned = [
-                ddlab.evaluate(
-                    image_set,
-                    data,
-                    teacher=teacher,
-                    labels=labels,
-                    config=recipe,
-                    seeds=(seed,),
-                    **quiet,
-                ).mean
-                for labels in ("hard", "online")
-            ]
-            rows.append(
-                [
-                    start,
-                    weight,
-                    push,
-                    seed,
-                    *(round(value, 4) for value in (apart, covered, *learned)),
-                ]
-            )
-            print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        f"Shapes (16 px), {IMAGES_PER_CLASS} images of each class, one teacher (ConvNet, width 32), 150 "
-        "iterations: from noise or real images, with "
-        "two weights of the variance gap (the mean gap: .01), no push, a random one or DWA's "
-        "(12 steps, .015); the random real "
-        "images of the same seed. Normalised feature distance, coverage of 300 real images, "
-        "students with class labels and online labels."
-    )
-    columns = ["start", "lambda_var", "push", "seed", "distance", "coverage", "hard", "online"]
-    save(
-        "diversity",
-        description,
-        columns,
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
+    return ddlab.distill("dwa", data, teacher, config, **QUIET)
+
+
+def measure(start: str, lambda_var: float | None, push: str, seed: int) -> tuple[float, ...]:
+    """Return feature distance, coverage, and the accuracy with class labels and with online ones."""
+    data, teacher = scene()
+    distilled = image_set(start, lambda_var, push, seed)
+    student = supervised.Config.quick(data, network=SMALL)
+    options: dict[str, Any] = {"teacher": teacher, "config": student, "seeds": (seed,), **QUIET}
+    return (
+        fmean(measures.feature_distance(distilled, teacher).tolist()),
+        coverage(data, teacher, distilled.images),
+        *(
+            ddlab.evaluate(distilled, data, labels=labels, **options).mean
+            for labels in ("hard", "online")
+        ),
     )
 
+
+STUDY = Study(
+    name="diversity",
+    description=f"Shapes (16 px), {IMAGES_PER_CLASS} images of each class, one teacher (ConvNet, width "
+    "32), 150 iterations: from noise or real images, with two weights of the variance gap (the "
+    "mean gap: .01), no push, a random one or DWA's (12 steps, .015); the random real images of "
+    "the same seed. Normalised feature distance, coverage of 300 real images, students with class "
+    "labels and online labels.",
+    setting=("start", "lambda_var", "push", "seed"),
+    measured=("distance", "coverage", "hard", "online"),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,73 +4,85 @@
 python notebooks/studies/fadrm_plus.py            # eight minutes
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
+from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm
+from ddlab.networks import Network
 from ddlab.training import supervised
 
-SEEDS = range(5)
 IMAGES_PER_CLASS = 5
-NETWORKS = ("convnet", "shufflenet_v2_x0_5", "mobilenet_v2")
+OTHER_NETWORKS = ("shufflenet_v2_x0_5", "mobilenet_v2")
+COUNTS = {"one network": 1, "three networks": 3}
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    rows = []
-    data = datasets.load("shapes", size=16, train=2000)
-    usual = supervised.Config.quick(data, "teacher")
-    teachers = [ddlab.train_teacher(data, usual, **QUIET)]
-    for name in NETWORKS[1:]:
-        teachers.append(
-            ddlab.train_teacher(
-                data, usual.replace(network=networks.spec(name), epochs=10), **QUIET
-            )
-        )
-    reached = [float(ddlab.accuracy(value, data)) for value in teachers]
-    print(reached, f"{time.process_time() - began:.0f} s", flush=True)
-    student = supervised.Config.quick(data, network=teachers[0].spec)
-    for seed in SEEDS:
-        config = fadrm.Config(images_per_class=IMAGES_PER_CLASS, iterations=120, seed=seed)
-        for images, makers in {"one network": teachers[:1], "three networks": teachers}.items():
-            distilled = ddlab.distill("fadrm", data, makers, config, **QUIET)
-            for labels, judges in {"one network": teachers[:1], "three networks": teachers}.items():
-                relabelled = ddlab.from_images(distilled.images, distilled.labels, data, judges)
-                options: dict[str, Any] = {
-                    "labels": "online",
-                    "config": student,
-                    "seeds": (seed,),
-                    "teacher": judges,
-                }
-                rows.append(
-                    [
-                        images,
-                        labels,
-                        seed,
-                        round(ddlab.evaluate(relabelled, data, **options, **QUIET).mean, 4),
-                    ]
-                )
-        print(*rows[-4:], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three "
-        "merges; a ConvNet, or it, a ShuffleNetV2-.5 and a "
-        "MobileNetV2 in turn (test accuracy "
-        f"{', '.join(f'{value:.3f}' for value in reached)}); a ConvNet student with online "
-        "labels, of one "
-        "or the mean of three."
-    )
-    cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
-    save("fadrm_plus", description, ["images", "labels", "seed", "accuracy"], rows, **cost)
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Images of one network or three, with the labels of one or three."""
+    for seed in seeds:
+        yield from ((images, labels, seed) for images in COUNTS for labels in COUNTS)
 
+
+@functools.cache
+def data() -> ddlab.ImageData:
+    """The shapes."""
+    return datasets.load("shapes", size=16, train=2000)
+
+
+@functools.cache
+def teachers() -> tuple[Network, ...]:
+    """Return a ConvNet, and two others that learned for ten epochs."""
+    usual = supervised.Config.quick(data(), "teacher")
+    configs = [
+        usual,
+        *(usual.replace(network=networks.spec(name), epochs=10) for name in OTHER_NETWORKS),
+    ]
+    return tuple(ddlab.train_teacher(data(), config, **QUIET) for config in configs)
+
+
+@functools.lru_cache(1)
+def image_set(images: str, seed: int) -> DistilledSet:
+    """Return FADRM's images."""
+    config = fadrm.Config(images_per_class=IMAGES_PER_CLASS, iterations=120, seed=seed)
+    return ddlab.distill("fadrm", data(), teachers()[: COUNTS[images]], config, **QUIET)
+
+
+def measure(images: str, labels: str, seed: int) -> float:
+    """Return the accuracy of a ConvNet with online labels."""
+    judges = teachers()[: COUNTS[labels]]
+    distilled = image_set(images, seed)
+    relabelled = ddlab.from_images(distilled.images, distilled.labels, data(), judges)
+    student = supervised.Config.quick(data(), network=teachers()[0].spec)
+    options: dict[str, Any] = {"labels": "online", "config": student, "teacher": judges}
+    return ddlab.evaluate(relabelled, data(), seeds=(seed,), **options, **QUIET).mean
+
+
+def description() -> str:
+    """Say what was run, and what the teachers reach."""
+    reached = ", ".join(f"{float(ddlab.accuracy(value, data())):.3f}" for value in teachers())
+    return (
+        "Shapes at 16 px (2,000 images), five images of each class, 120 updates, three merges; a "
+        f"ConvNet, or it, a ShuffleNetV2-.5 and a MobileNetV2 in turn (test accuracy {reached}); a "
+        "ConvNet student with online labels, of one or the mean of three."
+    )
+
+
+STUDY = Study(
+    name="fadrm_plus",
+    description=description,
+    setting=("images", "labels", "seed"),
+    measured=("accuracy",),
+    seeds=range(5),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -5,12 +5,13 @@ python notebooks/studies/flexibility.py            # twenty minutes
 """
 
 import dataclasses
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Any
 
 import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -19,10 +20,44 @@ from ddlab.distilled import DistilledSet
 from ddlab.methods import dd, ld, sldd
 from ddlab.training import ordered, supervised
 
-SEEDS = range(10)
 STEPS = 10  # of ten images each
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
+UNROLLED: dict[str, Any] = {
+    "steps": STEPS,
+    "epochs": 1,
+    "starts": "random",
+    "networks": 4,
+    "iterations": 200,
+}
+METHODS: dict[str, tuple[Any, Any]] = {
+    "DD": (dd, dd.Config.teaching(**UNROLLED)),
+    "SLDD": (sldd, sldd.Config.teaching(**UNROLLED)),
+    "LD": (ld, ld.Config.teaching()),
+}
+ORDERED = ("as made", "other order", "three times as long", "ConvNet", "Adam, mixed batches")
+FREE = ("as made", "three times as long", "ConvNet", "Adam, mixed batches")
 CONVNET = networks.spec("convnet", width=16, norm="instance")
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
+
+
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each method in each way of training; LD has no order."""
+    for seed in seeds:
+        for method in METHODS:
+            trainings = FREE if method == "LD" else ORDERED
+            yield from ((method, training, seed) for training in trainings)
+
+
+@functools.cache
+def digits() -> ddlab.ImageData:
+    """The data."""
+    return datasets.load("digits")
+
+
+@functools.lru_cache(1)
+def image_set(method: str, seed: int) -> DistilledSet:
+    """Return a hundred images of a method."""
+    module, config = METHODS[method]
+    return ddlab.distill(module, digits(), config=config.replace(seed=seed), **QUIET)
 
 
 def reordered(distilled: DistilledSet, seed: int) -> DistilledSet:
@@ -44,69 +79,57 @@ def longer(distilled: DistilledSet) -> DistilledSet:
     return distilled.with_targets(dataclasses.replace(target, passes=3 * target.passes))
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    data = datasets.load("digits")
-    rows = []
-    for seed in SEEDS:
-        students = range(100 + 3 * seed, 103 + 3 * seed)  # starts that no set has met
-        unrolled: dict[str, Any] = {
-            "steps": STEPS,
-            "epochs": 1,
-            "starts": "random",
-            "networks": 4,
-            "iterations": 200,
-            "seed": seed,
-        }
-        for method in (dd, sldd):
-            name = "DD" if method is dd else "SLDD"
-            distilled = ddlab.distill(
-                method, data, config=method.Config.teaching(**unrolled), **QUIET
-            )
-            for words, image_set in {
-                "as made": distilled,
-                "other order": reordered(distilled, seed),
-                "three times as long": longer(distilled),
-            }.items():
-                score = ddlab.evaluate(image_set, data, labels="steps", seeds=students, **QUIET)
-                rows.append([name, words, seed, round(score.mean, 4)])
-            starts = [
-                networks.initialise(CONVNET.for_data(data), seed=student) for student in students
-            ]
-            stepped = [
-                ddlab.accuracy(ordered.after_steps(distilled, start), data) for start in starts
-            ]
-            rows.append([name, "ConvNet", seed, round(fmean(map(float, stepped)), 4)])
-            plain = ddlab.from_images(distilled.images, distilled.labels, data)
-            adam = supervised.Config.quick(data, network=networks.spec("mlp"), mixup_alpha=0.0)
-            score = ddlab.evaluate(plain, data, labels="hard", config=adam, seeds=students, **QUIET)
-            rows.append([name, "Adam, mixed batches", seed, round(score.mean, 4)])
-        distilled = ddlab.distill(ld, data, config=ld.Config.teaching(seed=seed), **QUIET)
+def measure(method: str, training: str, seed: int) -> float:
+    """Return the mean accuracy of three students from starts that no set has met."""
+    students = range(100 + 3 * seed, 103 + 3 * seed)
+    distilled = image_set(method, seed)
+    adam = supervised.Config.quick(digits(), network=networks.spec("mlp"), mixup_alpha=0.0)
+    if method == "LD":
         recipe = ld.student(distilled, network=networks.spec("mlp"))
-        adam = adam.replace(labels="stored", temperature=1.0)
-        for words, config in {
+        config = {
             "as made": recipe,
             "three times as long": recipe.replace(epochs=3 * recipe.epochs),
             "ConvNet": recipe.replace(network=CONVNET),
-            "Adam, mixed batches": adam,
-        }.items():
-            score = ddlab.evaluate(
-                distilled, data, labels="stored", config=config, seeds=students, **QUIET
-            )
-            rows.append(["LD", words, seed, round(score.mean, 4)])
-        print(*rows[-14:], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Digits (16 px), a hundred images each, a perceptron: DD and SLDD (random starts, four an update, "
-        "200 updates, ten steps of ten images with learned rates) and LD (teaching preset, real digits). "
-        "Three students a seed, from starts that no set has met: as the set was made for; with its batches in "
-        "another order; three times as long; with Adam on mixed batches (100 epochs; SLDD's images with "
-        "their class labels); another network."
-    )
-    cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
-    save("flexibility", description, ["method", "training", "seed", "accuracy"], rows, **cost)
+            "Adam, mixed batches": adam.replace(labels="stored", temperature=1.0),
+        }[training]
+        return taught(distilled, "stored", students, config)
+    if training == "ConvNet":
+        spec = CONVNET.for_data(digits())
+        starts = [networks.initialise(spec, seed=student) for student in students]
+        return fmean(
+            float(ddlab.accuracy(ordered.after_steps(distilled, start), digits()))
+            for start in starts
+        )
+    if training == "Adam, mixed batches":
+        plain = ddlab.from_images(distilled.images, distilled.labels, digits())
+        return taught(plain, "hard", students, adam)
+    if training == "other order":
+        distilled = reordered(distilled, seed)
+    if training == "three times as long":
+        distilled = longer(distilled)
+    return taught(distilled, "steps", students)
 
+
+def taught(distilled: DistilledSet, labels: Any, students: range, config: Any = None) -> float:
+    """Return the mean accuracy of students of these seeds."""
+    return ddlab.evaluate(
+        distilled, digits(), labels=labels, config=config, seeds=students, **QUIET
+    ).mean
+
+
+STUDY = Study(
+    name="flexibility",
+    description="Digits (16 px), a hundred images each, a perceptron: DD and SLDD (random starts, four "
+    "an update, 200 updates, ten steps of ten images with learned rates) and LD (teaching preset, "
+    "real digits). Three students a seed, from starts that no set has met: as the set was made "
+    "for; with its batches in another order; three times as long; with Adam on mixed batches (100 "
+    "epochs; SLDD's images with their class labels); another network.",
+    setting=("method", "training", "seed"),
+    measured=("accuracy",),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

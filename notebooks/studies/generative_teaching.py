@@ -4,17 +4,16 @@ do for GTN, which lesson 70 shows.
 python notebooks/studies/generative_teaching.py            # a quarter of an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 from ddlab import data as datasets
 from ddlab.lessons.generators.lab import ORDERS, STUDENTS, World
 from ddlab.methods import gtn
 
-SEEDS = range(10)
 VARIANTS: dict[str, dict[str, Any]] = {
     "GTN": {},
     "batches shuffled": {"curriculum": "batches_shuffled"},
@@ -26,38 +25,36 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    world = World(datasets.load("digits"), device="cpu")
-    rows = []
-    for seed in SEEDS:
-        for variant, changes in VARIANTS.items():
-            paths = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
-            rows += [[variant, seed, order, round(paths[order][-1], 4)] for order in ORDERS]
-            print(
-                seed,
-                variant,
-                rows[-len(ORDERS) :],
-                f"{time.process_time() - began:.0f} s",
-                flush=True,
-            )
-    description = (
-        "Test accuracy on digits (16 px) after twelve steps of twenty images, mean of "
-        f"{STUDENTS} networks: GTN's teaching "
-        "preset, its steps as they are or shuffled afterwards, and the same with one choice "
-        "changed; rates and momenta are learned in all."
-    )
-    save(
-        "generative_teaching",
-        description,
-        ["variant", "seed", "shuffled", "accuracy"],
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
-    )
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each variant, its steps as they are and shuffled."""
+    for seed in seeds:
+        for variant in VARIANTS:
+            yield from ((variant, seed, order) for order in ORDERS)
 
+
+@functools.cache
+def world() -> World:
+    """The digits, and what was learned for them."""
+    return World(datasets.load("digits"), device="cpu")
+
+
+def measure(variant: str, seed: int, shuffled: str) -> float:
+    """Return the mean accuracy after the last step."""
+    config = gtn.Config.teaching(seed=seed, **VARIANTS[variant])
+    return world().learned(config, watch=lambda *_: None)[shuffled][-1]
+
+
+STUDY = Study(
+    name="generative_teaching",
+    description="Test accuracy on digits (16 px) after twelve steps of twenty images, mean of "
+    f"{STUDENTS} networks: GTN's teaching preset, its steps as they are or shuffled afterwards, "
+    "and the same with one choice changed; rates and momenta are learned in all.",
+    setting=("variant", "seed", "shuffled"),
+    measured=("accuracy",),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,66 +4,85 @@ lesson 65 shows.
 python notebooks/studies/learned_labels.py            # half an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
+from ddlab.distilled import DistilledSet
 from ddlab.lessons.learned_labels.lab import STUDENT_KINDS, World
 from ddlab.methods import ld
 
-SEEDS = range(30)
 FEW, MANY = 100, 500
+OWN = STUDENT_KINDS[0]
+TEN_IMAGES = {"one real digit": "random", "class means": "centres"}
+LABELS = {"learned labels": "stored", "true labels": "hard"}
 LENGTHS = (1, 3)
+STUDENTS = 5  # of a hundred real digits
+QUIET: dict[str, Any] = {"progress": False, "device": "cpu"}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    data = datasets.load("digits")
-    rows = []
-    world = World(data, device="cpu")
-    quiet = {"watch": lambda *_: None}
-    options = {"progress": False, "device": "cpu"}
-    for seed in SEEDS:
-        setting = world.start.replace(seed=seed)
-        for source in ("noise", "shapes"):
-            for count, student_kinds in ((FEW, STUDENT_KINDS), (MANY, STUDENT_KINDS[:1])):
-                for student_kind in student_kinds:
-                    chosen = setting.replace(source=source, pictures=count)
-                    score = world.score(chosen, student_kind, **quiet)
-                    rows.append([source, count, student_kind, 1, seed, round(score, 4)])
-        for name, kind in (("one real digit", "random"), ("class means", "centres")):
-            score = world.rival(setting.network, seed, kind, **quiet)
-            rows.append([name, 10, STUDENT_KINDS[0], 1, seed, round(score, 4)])
-        distilled = ddlab.distill("ld", data, config=ld.Config.teaching(seed=seed), **options)
-        true = ddlab.from_images(distilled.images, torch.arange(100) % 10, data)
-        recipe = ld.student(distilled, network=networks.spec("mlp"))
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Pictures that are no digits, ten digits, and a hundred digits with both kinds of labels."""
+    for seed in seeds:
+        for pictures in ("noise", "shapes"):
+            yield from ((pictures, FEW, network, 1, seed) for network in STUDENT_KINDS)
+            yield pictures, MANY, OWN, 1, seed
+        yield from ((pictures, 10, OWN, 1, seed) for pictures in TEN_IMAGES)
         for times in LENGTHS:
-            config = recipe.replace(epochs=times * recipe.epochs)
-            five_seeds = range(5 * seed, 5 * seed + 5)
-            for name, of, labels in (
-                ("learned labels", distilled, "stored"),
-                ("true labels", true, "hard"),
-            ):
-                score = ddlab.evaluate(
-                    of, data, labels=labels, config=config, seeds=five_seeds, **options
-                )
-                rows.append([name, FEW, STUDENT_KINDS[0], times, seed, round(score.mean, 4)])
-        print(*rows[-14:], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Digits (16 px) taught by 100 or 500 pictures with labels of LD (teaching preset), by ten "
-        "real images, and by a hundred real digits with LD's or with true labels, for as long as "
-        "LD found best and three times as long; mean of two students (of five for digits)."
-    )
-    columns = ["pictures", "count", "network", "times", "seed", "accuracy"]
-    cpu_seconds = round(time.process_time() - began)
-    save("learned_labels", description, columns, rows, threads=1, cpu_seconds=cpu_seconds)
+            yield from ((pictures, FEW, OWN, times, seed) for pictures in LABELS)
 
+
+@functools.cache
+def world() -> World:
+    """The digits, and what was learned for them."""
+    return World(datasets.load("digits"), device="cpu")
+
+
+@functools.lru_cache(1)
+def with_labels(seed: int) -> DistilledSet:
+    """Return a hundred real digits with labels that were learned for them."""
+    return ddlab.distill("ld", world().data, config=ld.Config.teaching(seed=seed), **QUIET)
+
+
+def measure(pictures: str, count: int, network: str, times: int, seed: int) -> float:
+    """Return the mean accuracy of the students."""
+    setting = world().start.replace(seed=seed)
+    if pictures in TEN_IMAGES:
+        return world().rival(setting.network, seed, TEN_IMAGES[pictures], watch=lambda *_: None)
+    if pictures not in LABELS:
+        chosen = setting.replace(source=pictures, pictures=count)
+        return world().score(chosen, network, watch=lambda *_: None)
+    data, distilled = world().data, with_labels(seed)
+    recipe = ld.student(distilled, network=networks.spec("mlp"))
+    if pictures == "true labels":
+        distilled = ddlab.from_images(distilled.images, torch.arange(FEW) % 10, data)
+    return ddlab.evaluate(
+        distilled,
+        data,
+        labels=LABELS[pictures],
+        config=recipe.replace(epochs=times * recipe.epochs),
+        seeds=range(STUDENTS * seed, STUDENTS * (seed + 1)),
+        **QUIET,
+    ).mean
+
+
+STUDY = Study(
+    name="learned_labels",
+    description="Digits (16 px) taught by 100 or 500 pictures with labels of LD (teaching preset), by "
+    "ten real images, and by a hundred real digits with LD's or with true labels, for as long as "
+    "LD found best and three times as long; mean of two students (of five for digits).",
+    setting=("pictures", "count", "network", "times", "seed"),
+    measured=("accuracy",),
+    seeds=range(30),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,11 +4,11 @@ through all, which lesson 05 shows.
 python notebooks/studies/matching_views.py            # 40 minutes
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -18,45 +18,54 @@ from ddlab.methods import dsa
 
 # Images per class -> random networks, and seeds: an update of five images has ten inner ones.
 SIZES = {1: (100, 8), 5: (20, 5)}
-OPERATIONS = ("", "color", "crop", "cutout", "flip", "scale", "rotate", siamese_views.UPRIGHT)
+OPERATIONS = {
+    "none": "",
+    **{name: name for name in ("color", "crop", "cutout", "flip", "scale", "rotate")},
+    "all": siamese_views.UPRIGHT,
+}
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    data = datasets.load("digits")
-    rows = list[list[Any]]()
-    options: dict[str, Any] = {"device": "cpu", "progress": False}
-    for count, (networks, seeds) in SIZES.items():
-        for seed in range(seeds):
-            for operation in OPERATIONS:
-                config = dsa.Config.teaching(
-                    strategy=operation, images_per_class=count, networks=networks, seed=seed
-                )
-                distilled = ddlab.distill(dsa, data, config=config, **options)
-                student = student_config(data).replace(strategy=operation)
-                trained = ddlab.evaluate(
-                    distilled, data, labels="hard", seeds=(seed,), config=student, **options
-                )
-                name = "all" if operation == siamese_views.UPRIGHT else operation or "none"
-                rows.append([name, count, seed, round(trained.mean, 4)])
-                print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Accuracy on digits (16 px) of students of DSA's images, which were matched through one of its "
-        "operations, or all but flips, the same for real and learned images; DSA's teaching preset, begun "
-        "as real images, with 100 random networks for one image per class and 20 for five. Students see "
-        "the images through the same operation."
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each operation for each number of images; five of a class have fewer seeds."""
+    chosen = list(seeds)
+    for images, (_, count) in SIZES.items():
+        for seed in (seed for seed in chosen if seed < count):
+            yield from ((operation, images, seed) for operation in OPERATIONS)
+
+
+@functools.cache
+def digits() -> ddlab.ImageData:
+    """The data."""
+    return datasets.load("digits")
+
+
+def measure(operation: str, images: int, seed: int) -> float:
+    """Return the accuracy of a student that sees the images through the same operation."""
+    strategy = OPERATIONS[operation]
+    networks, _ = SIZES[images]
+    config = dsa.Config.teaching(
+        strategy=strategy, images_per_class=images, networks=networks, seed=seed
     )
-    save(
-        "matching_views",
-        description,
-        ["operation", "images", "seed", "accuracy"],
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
-    )
+    distilled = ddlab.distill(dsa, digits(), config=config, **QUIET)
+    student = student_config(digits()).replace(strategy=strategy)
+    return ddlab.evaluate(
+        distilled, digits(), labels="hard", seeds=(seed,), config=student, **QUIET
+    ).mean
 
+
+STUDY = Study(
+    name="matching_views",
+    description="Accuracy on digits (16 px) of students of DSA's images, which were matched through "
+    "one of its operations, or all but flips, the same for real and learned images; DSA's teaching "
+    "preset, begun as real images, with 100 random networks for one image per class and 20 for "
+    "five. Students see the images through the same operation.",
+    setting=("operation", "images", "seed"),
+    measured=("accuracy",),
+    seeds=range(8),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,22 +4,22 @@ for each memory, which lesson 75 shows.
 python notebooks/studies/memories.py            # an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
+from ddlab.distilled import DistilledSet
 from ddlab.evaluation import class_incremental
 from ddlab.methods import dm, mnemonics, selection
 
-SEEDS = range(20)
 COUNTS = (1, 2, 5)
 CENTRES = {"k-means centres": "centres", "nearest to centres": "k_means"}
 PLAIN: dict[str, Any] = {"exemplar_step": "none"}
-VARIANTS: dict[str, dict[str, Any]] = {
+OWN: dict[str, dict[str, Any]] = {
     "random": PLAIN | {"start": "random"},
     "herding": PLAIN,
     "learned": {},
@@ -28,58 +28,67 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "random, no distillation loss": PLAIN | {"start": "random", "distillation_weight": 0.0},
     "herding, no distillation loss": PLAIN | {"distillation_weight": 0.0},
 }
+LIMITS: dict[str, dict[str, Any]] = {
+    "none": {"start": "none"},
+    "everything": {"start": "random"} | PLAIN,
+}
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    data = datasets.load("digits")
-    rows = []
-    options: dict[str, Any] = {"device": "cpu", "progress": False}
-
-    def measure(memory: str, count: int, seed: int, exemplars: Any = None, **changes: Any) -> None:
-        config = mnemonics.Config.teaching(images_per_class=max(count, 1), **changes)
-        result = class_incremental(exemplars, data, config=config, seeds=(seed,), **options)
-        numbers = (
-            result.accuracies[-1],
-            result.average_accuracy,
-            result.forgetting_of_first,
-            result.mean_forgetting,
-        )
-        rows.append([memory, count, seed, *(round(value, 4) for value in numbers)])
-        print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
-
-    for seed in SEEDS:
-        measure("none", 0, seed, start="none")
-        measure("everything", int(data.class_counts().min()), seed, start="random", **PLAIN)
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Nothing and everything, then each memory of one, two and five images of a class."""
+    for seed in seeds:
+        yield "none", 0, seed
+        yield "everything", int(digits().class_counts().min()), seed
         for count in COUNTS:
-            for memory, changes in VARIANTS.items():
+            for memory in (*OWN, *CENTRES, "DM"):
                 if "15" not in memory or count < COUNTS[-1]:  # these take long
-                    measure(memory, count, seed, **changes)
-            for memory, kind in CENTRES.items():
-                chosen = selection.Config(kind=kind, images_per_class=count, seed=seed)
-                measure(
-                    memory, count, seed, ddlab.distill("selection", data, config=chosen, **options)
-                )
-            matched = dm.Config.teaching(images_per_class=count, seed=seed)
-            measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **options))
-    description = (
-        "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the "
-        "accuracies after each phase, and what is "
-        "forgotten of the first task and of each but the last; Mnemonics' teaching preset "
-        "with other memories of so many images of a class."
+                    yield memory, count, seed
+
+
+@functools.cache
+def digits() -> ddlab.ImageData:
+    """The data."""
+    return datasets.load("digits")
+
+
+def exemplars(memory: str, count: int, seed: int) -> DistilledSet | None:
+    """Return the images of a memory that does not choose its own."""
+    if memory == "DM":
+        config = dm.Config.teaching(images_per_class=count, seed=seed)
+        return ddlab.distill("dm", digits(), config=config, **QUIET)
+    if memory in CENTRES:
+        chosen = selection.Config(kind=CENTRES[memory], images_per_class=count, seed=seed)
+        return ddlab.distill("selection", digits(), config=chosen, **QUIET)
+    return None
+
+
+def measure(memory: str, count: int, seed: int) -> tuple[float, ...]:
+    """Return the accuracy at the end and on average, and what is forgotten."""
+    changes = (OWN | LIMITS).get(memory, {})
+    config = mnemonics.Config.teaching(images_per_class=max(count, 1), **changes)
+    result = class_incremental(
+        exemplars(memory, count, seed), digits(), config=config, seeds=(seed,), **QUIET
     )
-    columns = ["memory", "exemplars", "seed", "last", "average", "first_forgotten", "forgotten"]
-    save(
-        "memories",
-        description,
-        columns,
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
+    return (
+        result.accuracies[-1],
+        result.average_accuracy,
+        result.forgetting_of_first,
+        result.mean_forgetting,
     )
 
+
+STUDY = Study(
+    name="memories",
+    description="Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the "
+    "accuracies after each phase, and what is forgotten of the first task and of each but the "
+    "last; Mnemonics' teaching preset with other memories of so many images of a class.",
+    setting=("memory", "exemplars", "seed"),
+    measured=("last", "average", "first_forgotten", "forgotten"),
+    seeds=range(20),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

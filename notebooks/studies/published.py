@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from table import save
+from study import save
 
 import ddlab
 from ddlab import data as datasets

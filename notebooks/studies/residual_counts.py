@@ -4,58 +4,70 @@ fifty images of each class, which lesson 30 shows.
 python notebooks/studies/residual_counts.py            # half an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 import ddlab
 from ddlab import data as datasets
 from ddlab.methods import fadrm, rded, selection
+from ddlab.networks import Network
 from ddlab.training import supervised
 
-SEEDS = range(5)
 COUNTS = (1, 10, 50)
+METHODS: dict[str, tuple[Any, Any]] = {
+    "random real": (selection, selection.Config()),
+    "RDED": (rded, rded.Config.teaching()),
+    "FADRM": (fadrm, fadrm.Config(iterations=120, merge_ratio=0.5)),
+}
 QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    data = datasets.load("shapes", size=16)
-    usual = supervised.Config.quick(data, "teacher")
-    teacher = ddlab.train_teacher(data, usual, **QUIET)
-    student = supervised.Config.quick(data, network=teacher.spec)
-    rows = []
-    whole = ddlab.accuracy(teacher, data)
-    for seed in SEEDS:
-        for count in COUNTS:
-            shared: dict[str, Any] = {"images_per_class": count, "seed": seed}
-            arms = {
-                "random real": (selection, selection.Config(**shared)),
-                "RDED": (rded, rded.Config.teaching(**shared)),
-                "FADRM": (fadrm, fadrm.Config(iterations=120, merge_ratio=0.5, **shared)),
-            }
-            for name, (method, config) in arms.items():
-                distilled = ddlab.distill(method, data, teacher, config, **QUIET)
-                options: dict[str, Any] = {
-                    "labels": "online",
-                    "teacher": teacher,
-                    "config": student,
-                }
-                trained = ddlab.evaluate(distilled, data, seeds=(seed,), **options, **QUIET)
-                rows.append([name, count, seed, round(trained.mean, 4)])
-                print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "FADRM, Table 1. Shapes of 16 px (5,000 images), a ConvNet-3 as teacher, which itself reaches "
-        f"{float(whole):.4f}, and as students (100 epochs, online labels). FADRM: 120 updates, three merges, "
-        "alpha .5, on one real image each. A seed is every draw."
-    )
-    cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
-    save("residual_counts", description, ["images", "count", "seed", "accuracy"], rows, **cost)
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each method with each number of images."""
+    for seed in seeds:
+        yield from ((images, count, seed) for count in COUNTS for images in METHODS)
 
+
+@functools.cache
+def scene() -> tuple[ddlab.ImageData, Network]:
+    """The data, and a teacher."""
+    data = datasets.load("shapes", size=16)
+    return data, ddlab.train_teacher(data, supervised.Config.quick(data, "teacher"), **QUIET)
+
+
+def measure(images: str, count: int, seed: int) -> float:
+    """Return the accuracy of a student with online labels."""
+    data, teacher = scene()
+    method, config = METHODS[images]
+    config = config.replace(images_per_class=count, seed=seed)
+    distilled = ddlab.distill(method, data, teacher, config, **QUIET)
+    student = supervised.Config.quick(data, network=teacher.spec)
+    options: dict[str, Any] = {"labels": "online", "teacher": teacher, "config": student}
+    return ddlab.evaluate(distilled, data, seeds=(seed,), **options, **QUIET).mean
+
+
+def description() -> str:
+    """Say what was run, and what the teacher reaches."""
+    data, teacher = scene()
+    return (
+        "FADRM, Table 1. Shapes of 16 px (5,000 images), a ConvNet-3 as teacher, which itself reaches "
+        f"{float(ddlab.accuracy(teacher, data)):.4f}, and as students (100 epochs, online labels). "
+        "FADRM: 120 updates, three merges, alpha .5, on one real image each. A seed is every draw."
+    )
+
+
+STUDY = Study(
+    name="residual_counts",
+    description=description,
+    setting=("images", "count", "seed"),
+    measured=("accuracy",),
+    seeds=range(5),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,51 +4,52 @@ network, from the start they met and from others, which lesson 60 shows.
 python notebooks/studies/text_networks.py            # minutes
 """
 
-import statistics
-import time
+import functools
+from collections.abc import Iterable, Iterator
+from statistics import fmean
 
-import torch
-from table import save
+from study import Setting, Study
 
 from ddlab import networks
 from ddlab.data import text
 from ddlab.lessons.learning_through_training.sentences import World
 
-SEEDS = range(10)
 NETWORKS = {"TextConvNet": "text_conv", "RNN": "text_rnn", "LSTM": "text_lstm"}
-STARTS = {"fixed": "one start", "random": "new starts"}
+STARTS = {"one start": "fixed", "new starts": "random"}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    world = World(text.questions(), device="cpu")
-    rows = []
-    for seed in SEEDS:
-        for network, family in NETWORKS.items():
-            for starts, name in STARTS.items():
-                setting = world.start.replace(
-                    network=networks.spec(family), starts=starts, seed=seed
-                )
-                own, *others = world.scores(world.run(setting), watch=lambda *_: None)
-                mean = round(statistics.fmean(others), 4)
-                rows.append([network, name, seed, round(own, 4), mean])
-                print(*rows[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "TDD on the questions, a sentence of each of six kinds, the explorer's settings, for three "
-        "networks that read: test accuracy after three steps from the start of the run's seed, "
-        "and the mean from three others. Four new starts in every update, or one."
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each network with one start and with new ones."""
+    for seed in seeds:
+        yield from ((network, starts, seed) for network in NETWORKS for starts in STARTS)
+
+
+@functools.cache
+def world() -> World:
+    """The questions, and what was learned from them."""
+    return World(text.questions(), device="cpu")
+
+
+def measure(network: str, starts: str, seed: int) -> tuple[float, float]:
+    """Return the accuracy from the start of the seed, and the mean from three others."""
+    setting = world().start.replace(
+        network=networks.spec(NETWORKS[network]), starts=STARTS[starts], seed=seed
     )
-    save(
-        "text_networks",
-        description,
-        ["network", "starts", "seed", "own", "others"],
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
-    )
+    own, *others = world().scores(world().run(setting), watch=lambda *_: None)
+    return own, fmean(others)
 
+
+STUDY = Study(
+    name="text_networks",
+    description="TDD on the questions, a sentence of each of six kinds, the explorer's settings, for "
+    "three networks that read: test accuracy after three steps from the start of the run's seed, "
+    "and the mean from three others. Four new starts in every update, or one.",
+    setting=("network", "starts", "seed"),
+    measured=("own", "others"),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,75 +4,68 @@ for students, which lesson 62 shows.
 python notebooks/studies/trajectories.py            # a quarter of an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 
 import torch
-from table import save
+from study import Setting, Study
 
 from ddlab import data as datasets
 from ddlab.explorers.ready import in_steps
 from ddlab.lessons.trajectories.world import RATES, World
 from ddlab.methods import mtt
 
-SEEDS = range(10)
 STEPS = (1, 5, 10, 20)
+REAL = {"class means": "centres", "random real": "random"}
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    world = World(datasets.load("digits"), device="cpu")
-    rows = []
-    quiet = {"watch": lambda *_: None}
-    for seed in SEEDS:
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """MTT's images, then class means and random ones at the best rate and at MTT's."""
+    for seed in seeds:
         for steps in STEPS:
-            config = mtt.Config.teaching(expert_epochs=5, inner_steps=steps, seed=seed)
-            run = world.of(config).advance()
-            spec = config.network.for_data(world.data)
-            state = run.state()
-            learned = (float(state.rate),)
-            arms = {"MTT": (mtt.finish(config, world.inputs, state), learned)}
-            for name, kind in (("class means", "centres"), ("random real", "random")):
-                chosen = world.chosen(kind, seed=seed)
-                arms[f"{name}, best rate"] = (chosen, tuple(RATES))
-                arms[f"{name}, MTT's rate"] = (chosen, learned)
-            for name, (distilled, rates) in arms.items():
-                distance_left = min(
-                    world.distance_left(config, distilled.images, rate) for rate in rates
-                )
-                sets = [
-                    in_steps(distilled, spec, torch.full((1, 1), rate), config.passes)
-                    for rate in rates
-                ]
-                taught = max(world._mean(stepped, [seed], **quiet) for stepped in sets)
-                rows.append(
-                    [
-                        name,
-                        steps,
-                        seed,
-                        round(distance_left, 4),
-                        round(taught, 4),
-                        round(float(state.rate), 4),
-                    ]
-                )
-            print(*rows[-len(arms) :], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Digits (16 px), ten images, five experts: share of the squared distance that is "
-        "left after N steps, and test accuracy of a "
-        "student after 200 steps; with MTT's learned rate, or the best of three. MTT begins "
-        "from the random real images."
-    )
-    columns = ["images", "steps", "seed", "left", "accuracy", "learned_rate"]
-    save(
-        "trajectories",
-        description,
-        columns,
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
-    )
+            yield "MTT", steps, seed
+            for name in REAL:
+                yield f"{name}, best rate", steps, seed
+                yield f"{name}, MTT's rate", steps, seed
 
+
+@functools.cache
+def world() -> World:
+    """The digits, their experts, and what was learned from them."""
+    return World(datasets.load("digits"), device="cpu")
+
+
+def measure(images: str, steps: int, seed: int) -> tuple[float, float, float]:
+    """Return the share of the squared distance that is left, a student's accuracy, and MTT's rate."""
+    here = world()
+    config = mtt.Config.teaching(expert_epochs=5, inner_steps=steps, seed=seed)
+    state = here.of(config).advance().state()
+    learned_rate = float(state.rate)
+    rates = (learned_rate,)
+    if images == "MTT":
+        distilled = mtt.finish(config, here.inputs, state)
+    else:
+        name, rate_name = images.split(", ")
+        distilled = here.chosen(REAL[name], seed=seed)
+        rates = tuple(RATES) if rate_name == "best rate" else rates
+    left = min(here.distance_left(config, distilled.images, rate) for rate in rates)
+    spec = config.network.for_data(here.data)
+    sets = [in_steps(distilled, spec, torch.full((1, 1), rate), config.passes) for rate in rates]
+    accuracy = max(here._mean(stepped, [seed], watch=lambda *_: None) for stepped in sets)
+    return left, accuracy, learned_rate
+
+
+STUDY = Study(
+    name="trajectories",
+    description="Digits (16 px), ten images, five experts: share of the squared distance that is left "
+    "after N steps, and test accuracy of a student after 200 steps; with MTT's learned rate, or "
+    "the best of three. MTT begins from the random real images.",
+    setting=("images", "steps", "seed"),
+    measured=("left", "accuracy", "learned_rate"),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,11 +4,11 @@ twenty images, which lesson 40 shows.
 python notebooks/studies/unlabelled_sets.py            # half an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
-from table import save
+from study import Setting, Study
 
 from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
@@ -16,10 +16,9 @@ from ddlab.methods import boost, krr_st, representation_selection
 from ddlab.runs import NOTHING, Inputs, Run
 from ddlab.unlabelled import probing
 
-SEEDS = range(10)
 SHARED: dict[str, Any] = {"budget": unlabelled.BUDGET}
 FEW = 10  # bases of vectors, in the place of 40
-ARMS = (
+SETS = (
     "real",
     "real, turned, free",
     "real, turned, paid",
@@ -29,75 +28,71 @@ ARMS = (
     "bases, no views, few",
     "Boost, few",
 )
+BEGINNINGS = ("principal", "principal, few")  # bases as they begin, not learned
 
 
-def config_of(arm: str, seed: int) -> tuple[Any, Any]:
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """The teacher once, then each kind of images and a network that learned nothing."""
+    yield "teacher", 0
+    for seed in seeds:
+        yield from ((images, seed) for images in (*SETS, *BEGINNINGS, "untrained"))
+
+
+@functools.cache
+def world() -> World:
+    """The shapes, and the vectors of the shipped teacher."""
+    return World(unlabelled.images(), unlabelled.teacher())
+
+
+def config_of(images: str, seed: int) -> tuple[Any, Any]:
     """A method and its settings."""
-    if arm.startswith("real"):
-        turned = {"augmentation": "rotation"} if "turned" in arm else {}
-        paid = {"targets_count": "paid" in arm}
+    if images.startswith("real"):
+        turned = {"augmentation": "rotation"} if "turned" in images else {}
+        paid = {"targets_count": "paid" in images}
         return representation_selection, representation_selection.Config.teaching(
             seed=seed, **SHARED, **turned, **paid
         )
-    if arm == "KRR-ST":
+    if images == "KRR-ST":
         return krr_st, krr_st.Config.teaching(network=unlabelled.NETWORK, seed=seed, **SHARED)
     config = unlabelled.config(seed=seed)
-    config = config.replace(representation_bases=FEW) if "few" in arm else config
-    return boost, config if "Boost" in arm else config.replace(augmentation="none")
+    config = config.replace(representation_bases=FEW) if "few" in images else config
+    return boost, config if "Boost" in images else config.replace(augmentation="none")
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    rows = []
+def measure(images: str, seed: int) -> tuple[int, float]:
+    """Return the floats of a set, and the accuracy of a linear probe."""
     data = unlabelled.images()
     teacher = unlabelled.teacher()
-    world = World(data, teacher)
+    if images == "teacher":
+        return 0, probing.probe_once(teacher, data, 0)
+    if images == "untrained":
+        pictures, vectors = world().images["train"][:2], world().vectors["train"][:2]
+        return 0, unlabelled.untrained(data, pictures, vectors, seed=seed)
+    if images in BEGINNINGS:
+        usual = unlabelled.config(seed=0)
+        vector_bases = FEW if "few" in images else usual.representation_bases
+        split = (2, usual.image_bases, vector_bases)
+        floats = world().sizes(*split).bill(world().pairs(*split)).total
+        return floats, world().probe_score(*split, seed, watch=lambda *_: None)
+    method, config = config_of(images, seed)
     inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    rows.append(["teacher", 0, 0, round(probing.probe_once(teacher, data, 0), 4)])
-    for seed in SEEDS:
-        for arm in ARMS:
-            method, config = config_of(arm, seed)
-            distilled = Run(method, config, inputs, keep=NOTHING).to_end()
-            rows.append(
-                [
-                    arm,
-                    seed,
-                    distilled.storage_floats(),
-                    round(probing.probe_score(distilled, data, seed=seed), 4),
-                ]
-            )
-        for arm, vector_bases in (
-            ("principal", unlabelled.config(seed=0).representation_bases),
-            ("principal, few", FEW),
-        ):
-            split = (2, unlabelled.config(seed=0).image_bases, vector_bases)
-            floats = world.sizes(*split).bill(world.pairs(*split)).total
-            rows.append(
-                [
-                    arm,
-                    seed,
-                    floats,
-                    round(world.worth(*split, seed, watch=lambda words, share: None), 4),
-                ]
-            )
-        nothing = unlabelled.untrained(
-            data, world.images["train"][:2], world.vectors["train"][:2], seed=seed
-        )
-        rows.append(["untrained", seed, 0, round(nothing, 4)])
-        print(*rows[-len(ARMS) - 3 :], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels "
-        "(Barlow Twins; shipped), the floats of twenty "
-        "images, 300 outer steps with a pool of three networks, which are ConvNets of 16, 32 "
-        "and 64 channels like the pre-trained ones "
-        "(300 epochs). Bases: 40 of images, 40 or (few) 10 of vectors; principal: as they "
-        "begin, not learned. A seed is that of every draw. Accuracy of a linear probe."
-    )
-    cost = {"threads": 1, "cpu_seconds": round(time.process_time() - began)}
-    save("unlabelled_sets", description, ["images", "seed", "floats", "accuracy"], rows, **cost)
+    distilled = Run(method, config, inputs, keep=NOTHING).to_end()
+    return distilled.storage_floats(), probing.probe_score(distilled, data, seed=seed)
 
+
+STUDY = Study(
+    name="unlabelled_sets",
+    description="Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels "
+    "(Barlow Twins; shipped), the floats of twenty images, 300 outer steps with a pool of three "
+    "networks, which are ConvNets of 16, 32 and 64 channels like the pre-trained ones (300 "
+    "epochs). Bases: 40 of images, 40 or (few) 10 of vectors; principal: as they begin, not "
+    "learned. A seed is that of every draw. Accuracy of a linear probe.",
+    setting=("images", "seed"),
+    measured=("floats", "accuracy"),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,65 +4,60 @@ others, which lesson 60 shows.
 python notebooks/studies/unrolled_starts.py            # a quarter of an hour
 """
 
-import time
+import functools
+from collections.abc import Iterable, Iterator
+from statistics import fmean
 
-import torch
-from table import save
+from study import Setting, Study
 
 from ddlab import data as datasets
 from ddlab.lessons.learning_through_training.lab import World
 
-SEEDS = range(10)
+LEARNERS = ("perceptron", "ConvNet")
 STEPS = (1, 3, 10)
+STARTS = {"one start": "fixed", "four starts an update": "random"}
+MEANS = "class means"
 
 
-def main() -> None:
-    """Compute and save."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    world = World(datasets.load("digits"), device="cpu")
-    rows = []
-    quiet = {"watch": lambda *_: None}
-    for seed in SEEDS:
-        for learner in ("perceptron", "ConvNet"):
+def settings(seeds: Iterable[int]) -> Iterator[Setting]:
+    """Each learner, number of steps and kind of images."""
+    for seed in seeds:
+        for learner in LEARNERS:
             for steps in STEPS:
-                for starts in ("fixed", "random"):
+                for images in (*STARTS, MEANS):
                     # Four unrolled ConvNets an update take an hour.
-                    if (learner, starts) != ("ConvNet", "random"):
-                        setting = world.start.replace(
-                            learner=learner, epochs=steps, starts=starts, seed=seed
-                        )
-                        own_accuracy, *other_accuracies = world.scores(setting, **quiet)
-                        name = {"fixed": "one start", "random": "four starts an update"}[starts]
-                        rows.append(
-                            [
-                                learner,
-                                steps,
-                                name,
-                                seed,
-                                round(own_accuracy, 4),
-                                round(sum(other_accuracies) / len(other_accuracies), 4),
-                            ]
-                        )
-                means = world.rival(world.config(setting).network, steps, seed, **quiet)
-                rows.append([learner, steps, "class means", seed, None, round(means, 4)])
-                print(*rows[-2:], f"{time.process_time() - began:.0f} s", flush=True)
-    description = (
-        "DD on digits (16 px), ten images, the explorer's settings: test accuracy after N "
-        "steps from the start of the run's seed, and the "
-        "mean from five others; class means at the best of five rates, from the same five. "
-        "100 updates, a ConvNet (width 16) 60."
-    )
-    columns = ["learner", "steps", "images", "seed", "own", "others"]
-    save(
-        "unrolled_starts",
-        description,
-        columns,
-        rows,
-        threads=1,
-        cpu_seconds=round(time.process_time() - began),
-    )
+                    if (learner, images) != ("ConvNet", "four starts an update"):
+                        yield learner, steps, images, seed
 
+
+@functools.cache
+def world() -> World:
+    """The digits, and what was learned from them."""
+    return World(datasets.load("digits"), device="cpu")
+
+
+def measure(learner: str, steps: int, images: str, seed: int) -> tuple[float | None, float]:
+    """Return the accuracy from the start of the seed, and the mean from five others."""
+    starts = STARTS.get(images, "fixed")
+    setting = world().start.replace(learner=learner, inner_steps=steps, starts=starts, seed=seed)
+    if images == MEANS:
+        network = world().config(setting).network
+        return None, world().rival(network, steps, seed, watch=lambda *_: None)
+    own, *others = world().scores(setting, watch=lambda *_: None)
+    return own, fmean(others)
+
+
+STUDY = Study(
+    name="unrolled_starts",
+    description="DD on digits (16 px), ten images, the explorer's settings: test accuracy after N "
+    "steps from the start of the run's seed, and the mean from five others; class means at the "
+    "best of five rates, from the same five. 100 updates; the ConvNet has width 16.",
+    setting=("learner", "steps", "images", "seed"),
+    measured=("own", "others"),
+    seeds=range(10),
+    settings=settings,
+    measure=measure,
+)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -1,0 +1,70 @@
+"""Makes two tables of ddlab/records/tables that lesson 40 shows of sets without labels: methods,
+budgets, beginnings, views, and networks of other families.
+
+python notebooks/studies/bases_tables.py self_supervised --seeds 0     # also self_supervised_architectures
+
+An earlier commit made the tables, the rows of which say what is made again here.
+"""
+
+from typing import Any
+
+from study import again, main_of
+
+from ddlab import methods, networks
+from ddlab.distilled import DistilledSet
+from ddlab.lessons.bases import unlabelled
+from ddlab.runs import NOTHING, Inputs, Run
+from ddlab.unlabelled import pretraining, probing
+
+METHODS = {"KRR-ST": "krr_st", "Boost": "boost", "real images": "representation_selection"}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "VGG11": {"family": "vgg11"},
+    "ResNet-18": {"family": "resnet18"},
+    "MobileNetV2": {"family": "mobilenet_v2"},
+    "ViT": {"family": "vit", "width": 64, "depth": 4},
+}
+ARMS = "method budget kind targets_count augmentation image_bases representation_bases "
+ARMS += "bases_start coefficients_start reset seed"
+
+
+def image_set(*, method: str, **fields: Any) -> DistilledSet:
+    """Return the set of a method; what does not apply to it is None."""
+    module = methods.get(METHODS[method])
+    known = module.Config.__dataclass_fields__
+    own = {
+        name: value
+        for name, value in ({"network": unlabelled.NETWORK} | fields).items()
+        if name in known and value is not None
+    }
+    inputs = Inputs(data=unlabelled.images(), teachers=(unlabelled.teacher(),), device="cpu")
+    return Run(module, module.Config.teaching(**own), inputs, keep=NOTHING).to_end()
+
+
+def probe_score(distilled: DistilledSet, config: pretraining.Config) -> float:
+    """Return the accuracy on shapes of a linear probe of a network that learned a set."""
+    inputs = Inputs(distilled=distilled, device="cpu")
+    network = Run(pretraining, config, inputs, keep=NOTHING).to_end()
+    return probing.probe_once(network, unlabelled.images(), config.seed)
+
+
+def self_supervised(*, seed: int, **fields: Any) -> tuple[float, ...]:
+    """The probe of a network that learned the set, pairs and floats."""
+    distilled = image_set(seed=seed, **fields)
+    score = probe_score(distilled, pretraining.Config.teaching(seed=seed))
+    return score, float(len(distilled)), float(distilled.storage_floats())
+
+
+def architectures(*, architecture: str, seed: int, **fields: Any) -> float:
+    """The same of networks of other families, in fewer epochs."""
+    network = networks.spec(**FAMILIES[architecture])
+    config = pretraining.Config.teaching(seed=seed, network=network, epochs=60)
+    return probe_score(image_set(seed=seed, **fields), config)
+
+
+STUDIES = (
+    again("self_supervised", ARMS, "source pairs floats", 5, self_supervised),
+    again("self_supervised_architectures", f"architecture {ARMS}", "source", 5, architectures),
+)
+
+if __name__ == "__main__":
+    main_of(STUDIES)
