@@ -180,7 +180,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
     def threads(self) -> int:
         """The number of threads that it computes with.
 
-        It is 1 where its networks are small, which has the same bits on any machine
+        It is 1 where its networks are small, which has the same bits on any number of cores
         (`runs.threads`).
         """
         return threads.thread_count(self.config, self.inputs)
