@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ddlab import records
+from ddlab import networks, records
 from ddlab.lessons.build import NOTEBOOKS
 
 FOLDER = NOTEBOOKS / "studies"
@@ -184,6 +184,44 @@ def test_a_cell_made_again_is_the_recorded_one(name: str, setting: tuple[Any, ..
         assert (here is None) == (recorded is None)
         if is_of_this_machine(name) and here is not None:
             assert here == pytest.approx(recorded, abs=1e-4), column
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_set_of_the_arena_and_its_place_are_made_again(tmp_path: Path) -> None:
+    arena = imported("arena")
+    arena.run(tmp_path, "random", "digits", "1", 0)
+    found = json.loads((tmp_path / "digits-1-random-0.json").read_text())["found"]
+    where: dict[str, Any] = {"data": "digits", "budget": "1", "method": "random"}
+    if is_of_this_machine("arena"):
+        for training, score in found.items():
+            (recorded,) = records.load("arena").values("accuracies", training=training, **where)
+            assert score["accuracy"] == pytest.approx(recorded[0], abs=1e-4), training
+    arena_map = imported("arena_map")
+    data, teacher, _ = arena.scene("digits")
+    distilled = arena_map.distilled_set(tmp_path, "random", "digits", "1", 0)
+    real, points = (
+        networks.predict(teacher, images).features
+        for images in (data.normalised(arena_map.real_pool(data)), distilled.images.float())
+    )
+    (coverages,) = records.load("arena_map").values("coverages", **where)
+    if is_of_this_machine("arena_map"):
+        assert arena_map.covered(real, points) == pytest.approx(coverages[0], abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_draw_of_the_architecture_search_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = imported("architecture_search")
+    monkeypatch.setattr(search, "DRAWS", {1: 1})
+    (row,) = search.rows_of_small(tmp_path, "digits", 1, 15, 1)
+    made = dict(zip(search.COLUMNS, row, strict=True))
+    settings = {name: made[name] for name in search.COLUMNS[:5]}
+    (recorded,) = records.load("architecture_search").values("accuracies", **settings)
+    if is_of_this_machine("architecture_search"):
+        assert made["accuracies"] == recorded
 
 
 @pytest.mark.slow

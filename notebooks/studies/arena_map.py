@@ -47,6 +47,18 @@ def distilled_set(
     return ddlab.DistilledSet.load(path)
 
 
+def real_pool(data: ddlab.ImageData) -> torch.Tensor:
+    """Return the places of the real images, as many of each class."""
+    orders = data.orders_by_class(0, "diversity pool")
+    return torch.cat([order[: POINTS // data.classes] for order in orders])
+
+
+def covered(real: torch.Tensor, points: torch.Tensor) -> float:
+    """Return the share of real features [n, d] that have a point of a set near them."""
+    radii = measures.neighbourhood_radii(real)
+    return float(measures.coverage(real, radii, points).double().mean())
+
+
 def has_classes(distilled: ddlab.DistilledSet) -> bool:
     """Whether each image has a class."""
     return any(target.kind == "hard" for target in distilled.targets)
@@ -67,11 +79,9 @@ def places(embedding: embeddings.Embedding, features: torch.Tensor) -> list[list
 def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
     """The real images, then the images of each method within each budget."""
     data, teacher, _ = scene(dataset)
-    orders = data.orders_by_class(0, "diversity pool")
-    pool = torch.cat([order[: POINTS // data.classes] for order in orders])
+    pool = real_pool(data)
     real = networks.predict(teacher, data.normalised(pool)).features
     embedding = embeddings.fit({"real": real}, embeddings.Config(kind="t_sne"))
-    radii = measures.neighbourhood_radii(real)
     real_places = [
         [round(value, 2) for value in axis] for axis in embedding.positions["real"].T.tolist()
     ]
@@ -88,10 +98,7 @@ def rows_of(runs: Path, dataset: str) -> list[list[Any]]:
         features = [
             networks.predict(teacher, distilled.images.float()).features for distilled in sets
         ]
-        coverages = [
-            round(float(measures.coverage(real, radii, points).double().mean()), 4)
-            for points in features
-        ]
+        coverages = [round(covered(real, points), 4) for points in features]
         labels = class_names(data, sets[0].labels) if has_classes(sets[0]) else None
         rows.append(
             [

@@ -57,7 +57,7 @@ def image_set(*, method: str, **fields: Any) -> DistilledSet:
 
 def accuracy(distilled: DistilledSet, labels: Any, seed: int, **changes: Any) -> float:
     """Return the accuracy of a student."""
-    config = supervised.Config.for_data(shapes(), network=SMALL).replace(**changes)
+    config = supervised.Config.quick(shapes(), network=SMALL).replace(**changes)
     judge = teacher()
     named = ddlab.from_images(distilled.images, distilled.labels, shapes(), judge)
     return ddlab.evaluate(

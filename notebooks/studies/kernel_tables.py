@@ -87,7 +87,7 @@ def kernel_points(data: str, rule: str, images_per_class: int, seed: int) -> tup
 def kernel_students(data: str, rule: str, images_per_class: int, seed: int) -> float:
     """A trained network on the same images."""
     network = networks.spec("convnet", width=32, norm="instance")
-    student = supervised.Config.for_data(images_of(data), network=network, mixup_alpha=0.0)
+    student = supervised.Config.quick(images_of(data), network=network, mixup_alpha=0.0)
     distilled = image_set(data, rule, images_per_class, seed)
     options: dict[str, Any] = {"labels": "hard", "config": student, "seeds": (seed,)}
     return ddlab.evaluate(distilled, images_of(data), device="cpu", progress=False, **options).mean
