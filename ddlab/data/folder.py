@@ -228,7 +228,11 @@ def _map_to_file(root: Path, files: list[str], reading: Reading, bytes_each: int
             if needed > free:
                 # A mapped file on a full disk would end the process without a word.
                 raise OSError(f"it needs {needed / 1e9:.1f} GB, and {free / 1e9:.1f} are free")
-            _decode(files, reading, functools.partial(_new_file, running))
+            _decode(
+                files,
+                reading,
+                functools.partial(np.lib.format.open_memmap, running, "w+", np.uint8),
+            )
             # Whole or not at all, whatever interrupts it.
             os.replace(running, target)
         return np.load(target, mmap_mode="c")
@@ -241,10 +245,6 @@ def _map_to_file(root: Path, files: list[str], reading: Reading, bytes_each: int
         ) from problem
     finally:
         running.unlink(missing_ok=True)
-
-
-def _new_file(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
 
 
 def _exported_names(root: Path) -> dict[str, str]:

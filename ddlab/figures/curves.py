@@ -48,7 +48,7 @@ def loss_curves(
         shape = look.line_style(style, markers=curve.size <= 12)
         figure.add_scatter(
             x=x[: curve.size][places],
-            y=_positive(curve, log_y)[places],
+            y=(np.where(curve > 0, curve, np.nan) if log_y else curve)[places],
             name=look.literal(name),
             **shape,
         )
@@ -76,10 +76,6 @@ def _start(title: str, x_label: str, y_label: str, height: int, log_y: bool) -> 
         figure.update_yaxes(rangemode="tozero")
     figure.update_layout(hovermode="x unified")
     return figure
-
-
-def _positive(values: np.ndarray, log_y: bool) -> np.ndarray:
-    return np.where(values > 0, values, np.nan) if log_y else values
 
 
 def _thin(length: int) -> np.ndarray:

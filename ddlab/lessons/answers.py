@@ -86,7 +86,8 @@ class Exercise:
         for number, case in enumerate(self.cases()):
             call_words = self.words_of(case)
             returned = self._call(answer, case, number) if self.arguments else answer
-            precision = max(precision, _precision(returned))
+            # A bound for the rounding error of such numbers, as a share of the largest.
+            precision = 0.01 if "float16" in str(getattr(returned, "dtype", "")) else precision
             numbers = to_float64(returned, call_words)
             if self.shape is not None:
                 require_shape(numbers, self.shape(*case))
@@ -314,11 +315,6 @@ def _agree(results: Sequence[Tensor], values: Sequence[Tensor | None], tolerance
     counts = ~value.isnan()
     scale = float(value[counts].abs().max()) if bool(counts.any()) else 0.0
     return bool(((result - value)[counts].abs() <= tolerance * scale).all())
-
-
-def _precision(value: Any) -> float:
-    """Return a bound for the rounding error of numbers of this kind, as a share of the largest."""
-    return 0.01 if "float16" in str(getattr(value, "dtype", "")) else 0.0
 
 
 @contextlib.contextmanager

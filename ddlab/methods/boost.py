@@ -170,7 +170,7 @@ def factors(config: Config, inputs: Inputs) -> Factorised:
         representation_size=teacher_features(inputs).shape[1],
         representation_bases=config.representation_bases,
         representation_mean=config.representation_mean,
-        views=_views(config),
+        views=len(NAMES[config.augmentation]) - 1,
         shift=config.shift,
         hidden=config.hidden,
     )
@@ -319,10 +319,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     parameters = state.parameters
     images = decode(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
     return Look(images, None, krr_st.phase_numbers(config, state, trace))
-
-
-def _views(config: Config) -> int:
-    return len(NAMES[config.augmentation]) - 1
 
 
 def _scaled_down(data: ImageData, scale: int) -> Tensor:

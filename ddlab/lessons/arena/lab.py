@@ -343,15 +343,15 @@ PURPOSES: dict[str, dict[str, str]] = {
 
 def purpose_buttons(world: World) -> list[Change]:
     """Return a button for each purpose."""
-    buttons = []
-    for words, state in PURPOSES.items():
-        show = functools.partial(_state_for, world, state)
-        buttons.append(Change(words, show, "arrow-right", "Show the numbers for this purpose"))
-    return buttons
-
-
-def _state_for(world: World, state: dict[str, str], settings: Settings) -> Settings:
-    return world.start.replace(**state)
+    return [
+        Change(
+            words,
+            lambda _, state=state: world.start.replace(**state),
+            "arrow-right",
+            "Show the numbers for this purpose",
+        )
+        for words, state in PURPOSES.items()
+    ]
 
 
 ChoiceLab = Lab(

@@ -33,10 +33,6 @@ _SEEDS = range(3)
 _IMAGES = 10  # of herding, one of each digit
 
 
-def _cases() -> list[tuple[Tensor, Tensor]]:
-    return [(torch.tensor(first), torch.tensor(second)) for first, second in _PAIRS]
-
-
 def _lower_ranks(values: Tensor) -> Tensor:
     return (values[:, None] > values).sum(1).double()
 
@@ -64,7 +60,7 @@ def _by_differences(first: Tensor, second: Tensor) -> float:
 
 RANKS = Exercise(
     arguments=("first [n]", "second [n]"),
-    cases=_cases,
+    cases=lambda: [(torch.tensor(first), torch.tensor(second)) for first, second in _PAIRS],
     expected=lambda first, second: float(rank_correlation(first.numpy(), second.numpy())),
     mistakes={
         "Equal values have different ranks in yours. Let them share the mean of their ranks.": (

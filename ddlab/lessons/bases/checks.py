@@ -21,10 +21,6 @@ def _matrix(real: Tensor, distilled: Tensor) -> Tensor:
     return kernel_ridge.predictions(real, distilled, torch.eye(len(distilled)).to(real))
 
 
-def _outer_loss(targets: Tensor, real: Tensor, outputs: Tensor, distilled: Tensor) -> Tensor:
-    return (_matrix(real, distilled).double() @ targets - outputs).square().mean()
-
-
 def _without_ones(real: Tensor, outputs: Tensor, distilled: Tensor) -> Tensor:
     matrix = real @ distilled.T @ torch.linalg.inv(distilled @ distilled.T)
     return torch.linalg.lstsq(matrix, outputs).solution
@@ -34,7 +30,9 @@ TARGETS = Exercise(
     arguments=("real [n, k]", "outputs [n, d]", "distilled [m, k]"),
     cases=_features,
     shape=lambda real, outputs, distilled: (len(distilled), outputs.shape[1]),
-    measure=_outer_loss,
+    measure=lambda targets, real, outputs, distilled: (
+        (_matrix(real, distilled).double() @ targets - outputs).square().mean()
+    ),
     expected=lambda real, outputs, distilled: (
         torch.linalg.lstsq(_matrix(real, distilled), outputs).solution
     ),

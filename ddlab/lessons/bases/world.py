@@ -127,7 +127,9 @@ class World:
         self.start = narrow(
             Settings, scale=self.scales, page=tuple(range(1, pages + 1))
         ).from_string(settings)
-        self.bases_of_images = functools.cache(self._bases_of_images)
+        self.bases_of_images = functools.cache(
+            lambda scale: principal_bases(small(self.images["train"], scale))
+        )
 
     def fitted(self, scale: int | None, *, watch: Watch) -> Fitted:
         """Return all bases of the images at a scale, or of the vectors (None), and their errors."""
@@ -232,9 +234,6 @@ class World:
         return unlabelled.probe_score(
             self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share)
         )
-
-    def _bases_of_images(self, scale: int) -> PrincipalBases:
-        return principal_bases(small(self.images["train"], scale))
 
 
 def principal_bases(points: Tensor) -> PrincipalBases:

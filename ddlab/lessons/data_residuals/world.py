@@ -142,17 +142,15 @@ class World(MethodWorld):
 
     def started(self, config: fadrm.Config) -> Settings:
         """Return the settings with the classes of the data, and the sizes that the teacher takes."""
-        shorter = min(self.data.image_size)
+        size = self.data.image_size
+        spec = self.inputs.teachers[0].spec
         sides = [
             side
-            for side in (shorter // 2, shorter * 3 // 4)
-            if networks.takes_size(self.inputs.teachers[0].spec, self._stage_size(side))
+            for side in (min(size) // 2, min(size) * 3 // 4)
+            if networks.takes_size(spec, fadrm.stage_size(1, image_size=size, small_size=side))
         ]
         choices = {"class_name": self.data.class_names, "small_size": (None, *sides)}
         return narrow(Settings, **choices)(**vars(config))
-
-    def _stage_size(self, side: int) -> tuple[int, int]:
-        return fadrm.stage_size(1, image_size=self.data.image_size, small_size=side)
 
     def check(self, settings: Settings) -> None:
         """Raise if there are fewer images of a class than students would get."""

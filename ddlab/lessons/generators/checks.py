@@ -76,10 +76,6 @@ WEIGHT_GRADIENT = Exercise(
 )
 
 
-def _plans() -> list[tuple[Tensor, int]]:
-    return [(torch.arange(steps * batch) % classes, steps) for steps, batch, classes in _SIZES]
-
-
 def _counts(labels: Tensor, steps: int, classes: int) -> Tensor:
     return torch.stack([part.bincount(minlength=classes) for part in labels.chunk(steps)])
 
@@ -116,7 +112,9 @@ def _check_order(rows: Tensor, labels: Tensor, steps: int) -> Tensor:
 FAIR_SHUFFLE = Exercise(
     ask="Write a function of labels [n] and steps that returns the rows in a new order, [n].",
     arguments=("labels [n]", "steps"),
-    cases=_plans,
+    cases=lambda: [
+        (torch.arange(steps * batch) % classes, steps) for steps, batch, classes in _SIZES
+    ],
     shape=lambda labels, steps: labels.shape,
     measure=_check_order,
     success=(

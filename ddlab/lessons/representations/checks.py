@@ -40,10 +40,6 @@ def predicted(targets: Tensor, images: Tensor) -> float:
     )
 
 
-def _shapes_case() -> list[tuple[Tensor]]:
-    return [(_targets_of_shapes()[1].clone(),)]
-
-
 def _whiten(values: Tensor) -> Tensor:
     """Return values in coordinates in which the old targets have mean 0 and covariance 1."""
     targets = _targets_of_shapes()[1].double()
@@ -86,7 +82,7 @@ def _judge_targets(new_targets: Tensor, targets: Tensor) -> str:
 STATISTICS = Exercise(
     ask="Write a function of targets [n, k] that returns new targets of the same shape.",
     arguments=("targets [n, k]",),
-    cases=_shapes_case,
+    cases=lambda: [(_targets_of_shapes()[1].clone(),)],
     shape=lambda targets: targets.shape,
     success=lambda results: _judge_targets(results[0], _targets_of_shapes()[1]),
 )
@@ -126,10 +122,6 @@ def _weigh(squares: Tensor, weight: float = _WEIGHT) -> Tensor:
     return (1 - weight) * squares.trace() + weight * squares.sum()
 
 
-def _between_images(first: Tensor, second: Tensor) -> Tensor:
-    return _weigh(_squared_errors(first.T, second.T))
-
-
 BARLOW_TWINS = Exercise(
     arguments=("first [n, d]", "second [n, d]"),
     cases=_projections,
@@ -156,7 +148,9 @@ BARLOW_TWINS = Exercise(
             )
         ),
         "Your correlations are those of images, over the numbers. They are those of numbers, over "
-        "the images of the batch.": _between_images,
+        "the images of the batch.": lambda first, second: _weigh(
+            _squared_errors(first.T, second.T)
+        ),
         "You correlate the first view with itself.": (
             lambda first, second: _weigh(_squared_errors(first, first))
         ),
