@@ -154,8 +154,7 @@ class World(MethodWorld):
             logits = distilled.target("stored").logits
             order = randomness.permutation(len(logits), settings.seed, 0, "shuffled")
             distilled = distilled.with_targets(StoredLabels(logits[order]))
-        students = [student.replace(seed=seed) for seed in range(STUDENTS)]
-        return self.mean_taught(distilled, students, watch)
+        return self.mean_taught(distilled, _students(student, settings.seed), watch)
 
     def rival(
         self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch
@@ -171,8 +170,12 @@ class World(MethodWorld):
             "learning_rate": 1e-3,
         }
         student = supervised.Config.teaching(network=network, epochs=200, **plain)
-        students = [student.replace(seed=seed) for seed in range(STUDENTS)]
-        return self.mean_taught(self.chosen(kind, seed=seed), students, watch)
+        return self.mean_taught(self.chosen(kind, seed=seed), _students(student, seed), watch)
+
+
+def _students(config: supervised.Config, seed: int) -> list[supervised.Config]:
+    """Return the students of a seed, which are other ones for each."""
+    return [config.replace(seed=STUDENTS * seed + number) for number in range(STUDENTS)]
 
 
 def list_jobs(world: World, settings: Settings, run: Run) -> list[Run | Value]:
