@@ -16,6 +16,11 @@ from ddlab.lessons.build import NOTEBOOKS
 
 FOLDER = NOTEBOOKS / "studies"
 ROWS = ("dc", "dd", "dm", "kip", "ld", "sldd")
+# Whose rows an earlier commit made, for they have left the library.
+GONE = {
+    "matching": {"forgetting"},
+    "self_supervised_architectures": {"AlexNet", "untrained"},
+}
 TIMES = ("cpu_seconds", "seconds")  # of a machine that others use too
 
 
@@ -45,7 +50,7 @@ def test_a_study_has_the_settings_of_its_table(name: str) -> None:
     assert set(table.columns) >= {*study.setting, *study.measured}
     settings = [tuple(setting) for setting in study.settings(study.seeds)]
     recorded = [tuple(row[column] for column in study.setting) for row in table.rows]
-    assert settings == recorded
+    assert settings == [row for row in recorded if not {*row} & GONE.get(name, set())]
     assert {*CELLS.get(name, ())} <= {*settings}
 
 

@@ -63,7 +63,14 @@ def architectures(*, architecture: str, seed: int, **fields: Any) -> float:
 
 STUDIES = (
     again("self_supervised", ARMS, "source pairs floats", 5, self_supervised),
-    again("self_supervised_architectures", f"architecture {ARMS}", "source", 5, architectures),
+    again(
+        "self_supervised_architectures",
+        f"architecture {ARMS}",
+        "source",
+        5,
+        architectures,
+        gone=("AlexNet", "untrained"),
+    ),
 )
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def matching_labels(rule: str, seed: int) -> tuple[float, ...]:
 
 
 STUDIES = (
-    again("matching", "data rule seed", "hard", 10, matching),
+    again("matching", "data rule seed", "hard", 10, matching, gone=("forgetting",)),
     again("siamese", "data rule views seed", "plain viewed", 10, siamese),
     again(
         "matching_networks", "norm pooling activation seed", "learned real", 5, matching_networks

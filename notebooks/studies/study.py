@@ -119,23 +119,35 @@ class Study:
         save(self.name, words, columns, rows, folder=folder, **provenance)
 
 
-def recorded_settings(name: str, columns: tuple[str, ...]) -> Callable[..., list[Setting]]:
+def recorded_settings(
+    name: str, columns: tuple[str, ...], gone: tuple[Any, ...]
+) -> Callable[..., list[Setting]]:
     """Return the settings of a table that was made before: those of its own rows."""
 
     def settings(seeds: Iterable[int]) -> list[Setting]:
         chosen = set(seeds)
-        rows = records.load(name).rows
-        return [tuple(row[column] for column in columns) for row in rows if row["seed"] in chosen]
+        rows = [row for row in records.load(name).rows if row["seed"] in chosen]
+        found = [tuple(row[column] for column in columns) for row in rows]
+        return [setting for setting in found if not {*setting} & {*gone}]
 
     return settings
 
 
-def again(name: str, columns: str, measured: str, seeds: int, measure: Callable[..., Any]) -> Study:
+def again(
+    name: str,
+    columns: str,
+    measured: str,
+    seeds: int,
+    measure: Callable[..., Any],
+    *,
+    gone: tuple[Any, ...] = (),
+) -> Study:
     """Return the study of a table that an earlier commit made, which its provenance names.
 
     Args:
         columns, measured: names with spaces between them.
         measure: called with the setting as keywords.
+        gone: rows with one of these values stay as they are, for it has left the library.
     """
     setting = tuple(columns.split())
     return Study(
@@ -144,7 +156,7 @@ def again(name: str, columns: str, measured: str, seeds: int, measure: Callable[
         setting=setting,
         measured=tuple(measured.split()),
         seeds=range(seeds),
-        settings=recorded_settings(name, setting),
+        settings=recorded_settings(name, setting, gone),
         measure=lambda *values: measure(**dict(zip(setting, values, strict=True))),
     )
 
