@@ -101,24 +101,24 @@ RECIPES = [
 
 SENTENCES = [
     (
-        "learned labels are a point ahead of the true ones during the training",
-        lambda: label_gain(1).ahead and 0.005 < label_gain(1).mean < 0.015,
+        "learned labels are at most a point ahead of the true ones during the training",
+        lambda: not label_gain(1).behind and 0 < label_gain(1).mean < 0.0125,
     ),
     (
         "and five points behind after three times as many steps",
         lambda: label_gain(3).behind and -0.06 < label_gain(3).mean < -0.045,
     ),
-    ("of the digits, as much as ten real digits", lambda: pictured(100).unseen),
+    ("of the digits, at least as much as ten real digits", lambda: not pictured(100).behind),
     (
-        "is still four points ahead of five hundred shapes (3 to 5)",
-        lambda: -0.045 < pictured(500, rival="class means").mean < -0.03,
+        "is still four to five points ahead of five hundred shapes (3 to 6)",
+        lambda: -0.055 < pictured(500, rival="class means").mean < -0.035,
     ),
     (
-        "teach a perceptron two thirds of the digits",
+        "teach a perceptron about two thirds of the digits",
         lambda: (
             0.64
             < mean("learned_labels", "accuracy", pictures="shapes", count=100, network=LEARNER)
-            < 0.69
+            < 0.72
         ),
     ),
 ]
