@@ -235,7 +235,6 @@ STUDIES = (
         seeds=range(10),
         settings=settings_of_memories,
         measure=remembering,
-        command="python notebooks/studies/at_work.py remembering",
     ),
     Study(
         name="moving",
@@ -247,7 +246,6 @@ STUDIES = (
         seeds=range(10),
         settings=settings_of_moves,
         measure=moving,
-        command="python notebooks/studies/at_work.py moving",
     ),
     Study(
         name="biased",
@@ -260,7 +258,6 @@ STUDIES = (
         seeds=range(5),
         settings=settings_of_colours,
         measure=biased,
-        command="python notebooks/studies/at_work.py biased",
     ),
 )
 

@@ -6,10 +6,12 @@ python notebooks/studies/NAME.py --seeds 0 --only images=Boost   # make these ce
 """
 
 import argparse
+import dataclasses
 import datetime
 import json
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -167,7 +169,11 @@ def main_of(studies: Iterable[Study]) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("table", choices=tuple(by_name))
     arguments, words = parser.parse_known_args()
-    by_name[arguments.table].main(words)
+    script = f"notebooks/studies/{Path(sys.argv[0]).name}"
+    study = dataclasses.replace(
+        by_name[arguments.table], command=f"python {script} {arguments.table}"
+    )
+    study.main(words)
 
 
 def save(
