@@ -21,7 +21,7 @@ from typing import Any
 
 import joblib
 import torch
-from study import save
+from study import QUIET, save
 
 import ddlab
 from ddlab import data as datasets
@@ -69,7 +69,6 @@ COLUMNS = [
     "bytes",
     "missing",
 ]
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from study import Setting, Study, main_of
+from study import QUIET, Setting, Study, main_of
 
 import ddlab
 from ddlab import data as datasets
@@ -27,8 +27,6 @@ from ddlab.networks import Network
 from ddlab.runs import NOTHING, Inputs, Run, process
 from ddlab.training import supervised
 from ddlab.unlabelled import pretraining, probing
-
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 # ------------------------------------------------------------------------- remembering
 OWN_MEMORIES: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ An earlier commit made the tables, the rows of which say what is made again here
 
 from typing import Any
 
-from study import again, main_of
+from study import again, fields_of, main_of
 
 from ddlab import methods, networks
 from ddlab.distilled import DistilledSet
@@ -30,12 +30,7 @@ ARMS += "bases_start coefficients_start reset seed"
 def image_set(*, method: str, **fields: Any) -> DistilledSet:
     """Return the set of a method; what does not apply to it is None."""
     module = methods.get(METHODS[method])
-    known = module.Config.__dataclass_fields__
-    own = {
-        name: value
-        for name, value in ({"network": unlabelled.NETWORK} | fields).items()
-        if name in known and value is not None
-    }
+    own = fields_of(module, network=unlabelled.NETWORK, **fields)
     inputs = Inputs(data=unlabelled.images(), teachers=(unlabelled.teacher(),), device="cpu")
     return Run(module, module.Config.teaching(**own), inputs, keep=NOTHING).to_end()
 

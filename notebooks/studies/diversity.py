@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -26,7 +26,6 @@ SMALL = networks.spec("convnet", width=32)
 REAL = ("real images", None, "none")
 ARMS = [(start, weight, "none") for start in ("noise", "real") for weight in (0.01, 0.11)]
 ARMS += [("real", 0.11, push) for push in ("random", "directed")]
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:

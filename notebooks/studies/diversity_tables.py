@@ -9,12 +9,10 @@ An earlier commit made the tables, the rows of which say what is made again here
 import functools
 from typing import Any
 
-from study import again, main_of
+from study import QUIET, again, fields_of, images_of, main_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import methods, networks
-from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import measures
 from ddlab.lessons.diversity.checks import coverage
@@ -27,41 +25,35 @@ SMALL = networks.spec("convnet", width=32)
 ARMS = "method images_per_class initialisation lambda_mean lambda_var perturbation "
 ARMS += "adjustment_steps adjustment_radius seed"
 MEASURED = "hard online distance coverage"
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
-
-
-@functools.cache
-def shapes() -> ImageData:
-    """The data."""
-    return datasets.load("shapes", size=16)
 
 
 @functools.cache
 def teacher() -> Network:
     """The one teacher of all tables."""
-    config = supervised.Config.for_data(shapes(), "teacher", network=SMALL)
-    return ddlab.train_teacher(shapes(), config, **QUIET)
+    config = supervised.Config.for_data(images_of("shapes"), "teacher", network=SMALL)
+    return ddlab.train_teacher(images_of("shapes"), config, **QUIET)
 
 
 def image_set(*, method: str, **fields: Any) -> DistilledSet:
     """Return the images of a method; what does not apply to it is None."""
     module = methods.get(METHODS[method])
-    known = module.Config.__dataclass_fields__
-    own = {
-        name: value
-        for name, value in (RECOVERY | fields).items()
-        if name in known and value is not None
-    }
-    return ddlab.distill(METHODS[method], shapes(), teacher(), module.Config(**own), **QUIET)
+    config = module.Config(**fields_of(module, **RECOVERY | fields))
+    return ddlab.distill(METHODS[method], images_of("shapes"), teacher(), config, **QUIET)
 
 
 def accuracy(distilled: DistilledSet, labels: Any, seed: int, **changes: Any) -> float:
     """Return the accuracy of a student."""
-    config = supervised.Config.quick(shapes(), network=SMALL).replace(**changes)
+    config = supervised.Config.quick(images_of("shapes"), network=SMALL).replace(**changes)
     judge = teacher()
-    named = ddlab.from_images(distilled.images, distilled.labels, shapes(), judge)
+    named = ddlab.from_images(distilled.images, distilled.labels, images_of("shapes"), judge)
     return ddlab.evaluate(
-        named, shapes(), labels=labels, teacher=judge, config=config, seeds=(seed,), **QUIET
+        named,
+        images_of("shapes"),
+        labels=labels,
+        teacher=judge,
+        config=config,
+        seeds=(seed,),
+        **QUIET,
     ).mean
 
 
@@ -73,7 +65,7 @@ def measure(*, seed: int, **fields: Any) -> tuple[float, ...]:
         accuracy(distilled, "hard", seed),
         accuracy(distilled, "online", seed),
         float(measures.feature_distance(distilled, teacher()).mean()),
-        coverage(shapes(), teacher(), distilled.images),
+        coverage(images_of("shapes"), teacher(), distilled.images),
     )
 
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -21,7 +21,6 @@ from ddlab.training import supervised
 IMAGES_PER_CLASS = 5
 OTHER_NETWORKS = ("shufflenet_v2_x0_5", "mobilenet_v2")
 COUNTS = {"one network": 1, "three networks": 3}
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:

@@ -11,10 +11,9 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from study import Setting, Study
+from study import QUIET, Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import networks
 from ddlab.distilled import DistilledSet
 from ddlab.methods import dd, ld, sldd
@@ -36,7 +35,6 @@ METHODS: dict[str, tuple[Any, Any]] = {
 ORDERED = ("as made", "other order", "three times as long", "ConvNet", "Adam, mixed batches")
 FREE = ("as made", "three times as long", "ConvNet", "Adam, mixed batches")
 CONVNET = networks.spec("convnet", width=16, norm="instance")
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
@@ -47,17 +45,11 @@ def settings(seeds: Iterable[int]) -> Iterator[Setting]:
             yield from ((method, training, seed) for training in trainings)
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 @functools.lru_cache(1)
 def image_set(method: str, seed: int) -> DistilledSet:
     """Return a hundred images of a method."""
     module, config = METHODS[method]
-    return ddlab.distill(module, digits(), config=config.replace(seed=seed), **QUIET)
+    return ddlab.distill(module, images_of("digits"), config=config.replace(seed=seed), **QUIET)
 
 
 def reordered(distilled: DistilledSet, seed: int) -> DistilledSet:
@@ -83,7 +75,9 @@ def measure(method: str, training: str, seed: int) -> float:
     """Return the mean accuracy of three students from starts that no set has met."""
     students = range(100 + 3 * seed, 103 + 3 * seed)
     distilled = image_set(method, seed)
-    adam = supervised.Config.quick(digits(), network=networks.spec("mlp"), mixup_alpha=0.0)
+    adam = supervised.Config.quick(
+        images_of("digits"), network=networks.spec("mlp"), mixup_alpha=0.0
+    )
     if method == "LD":
         recipe = ld.student(distilled, network=networks.spec("mlp"))
         config = {
@@ -94,14 +88,14 @@ def measure(method: str, training: str, seed: int) -> float:
         }[training]
         return taught(distilled, "stored", students, config)
     if training == "ConvNet":
-        spec = CONVNET.for_data(digits())
+        spec = CONVNET.for_data(images_of("digits"))
         starts = [networks.initialise(spec, seed=student) for student in students]
         return fmean(
-            float(ddlab.accuracy(ordered.after_steps(distilled, start), digits()))
+            float(ddlab.accuracy(ordered.after_steps(distilled, start), images_of("digits")))
             for start in starts
         )
     if training == "Adam, mixed batches":
-        plain = ddlab.from_images(distilled.images, distilled.labels, digits())
+        plain = ddlab.from_images(distilled.images, distilled.labels, images_of("digits"))
         return taught(plain, "hard", students, adam)
     if training == "other order":
         distilled = reordered(distilled, seed)
@@ -113,7 +107,7 @@ def measure(method: str, training: str, seed: int) -> float:
 def taught(distilled: DistilledSet, labels: Any, students: range, config: Any = None) -> float:
     """Return the mean accuracy of students of these seeds."""
     return ddlab.evaluate(
-        distilled, digits(), labels=labels, config=config, seeds=students, **QUIET
+        distilled, images_of("digits"), labels=labels, config=config, seeds=students, **QUIET
     ).mean
 
 

@@ -6,16 +6,13 @@ python notebooks/studies/kernel_tables.py kernel_points --seeds 0     # also ker
 An earlier commit made the tables, the rows of which say what is made again here.
 """
 
-import functools
 from collections.abc import Iterable
 from typing import Any
 
-from study import again, main_of
+from study import again, images_of, main_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import networks
-from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import kernel_accuracy
 from ddlab.methods import kip, ls, selection
@@ -38,12 +35,6 @@ RULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "LS, foreign": (ls, {}),
 }
 LABELLING = ("rbf", "fc1", "fc3", "conv1")
-
-
-@functools.cache
-def images_of(data: str) -> ImageData:
-    """Return digits or shapes of 16 px."""
-    return datasets.load(data) if data == "digits" else datasets.load(data, size=16)
 
 
 def run(module: Any, config: Any, inputs: Inputs) -> DistilledSet:

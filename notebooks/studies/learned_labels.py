@@ -6,10 +6,9 @@ python notebooks/studies/learned_labels.py            # half an hour
 
 import functools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import torch
-from study import Setting, Study
+from study import QUIET, Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -24,7 +23,6 @@ TEN_IMAGES = {"one real digit": "random", "class means": "centres"}
 LABELS = {"learned labels": "stored", "true labels": "hard"}
 LENGTHS = (1, 3)
 STUDENTS = 5  # of a hundred real digits
-QUIET: dict[str, Any] = {"progress": False, "device": "cpu"}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:

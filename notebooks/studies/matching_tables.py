@@ -9,12 +9,11 @@ An earlier commit made the tables, the rows of which say what is made again here
 import functools
 from typing import Any
 
-from study import again, main_of
+from study import QUIET, again, images_of, main_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import networks
-from ddlab.data import ImageData, siamese_views
+from ddlab.data import siamese_views
 from ddlab.distilled import DistilledSet
 from ddlab.lessons.matching.world import student_config
 from ddlab.methods import dc, dm, dsa, selection, sre2l
@@ -37,13 +36,6 @@ FAMILIES = {
     "convnet": SMALL,
     "resnet18": networks.spec("resnet18"),
 }
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
-
-
-@functools.cache
-def images_of(data: str) -> ImageData:
-    """Return digits or shapes of 16 px."""
-    return datasets.load(data) if data == "digits" else datasets.load(data, size=16)
 
 
 @functools.lru_cache(1)

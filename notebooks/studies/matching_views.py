@@ -4,14 +4,11 @@ through all, which lesson 05 shows.
 python notebooks/studies/matching_views.py            # 40 minutes
 """
 
-import functools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab.data import siamese_views
 from ddlab.lessons.matching.world import student_config
 from ddlab.methods import dsa
@@ -23,7 +20,6 @@ OPERATIONS = {
     **{name: name for name in ("color", "crop", "cutout", "flip", "scale", "rotate")},
     "all": siamese_views.UPRIGHT,
 }
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
@@ -34,12 +30,6 @@ def settings(seeds: Iterable[int]) -> Iterator[Setting]:
             yield from ((operation, images, seed) for operation in OPERATIONS)
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 def measure(operation: str, images: int, seed: int) -> float:
     """Return the accuracy of a student that sees the images through the same operation."""
     strategy = OPERATIONS[operation]
@@ -47,10 +37,10 @@ def measure(operation: str, images: int, seed: int) -> float:
     config = dsa.Config.teaching(
         strategy=strategy, images_per_class=images, networks=networks, seed=seed
     )
-    distilled = ddlab.distill(dsa, digits(), config=config, **QUIET)
-    student = student_config(digits()).replace(strategy=strategy)
+    distilled = ddlab.distill(dsa, images_of("digits"), config=config, **QUIET)
+    student = student_config(images_of("digits")).replace(strategy=strategy)
     return ddlab.evaluate(
-        distilled, digits(), labels="hard", seeds=(seed,), config=student, **QUIET
+        distilled, images_of("digits"), labels="hard", seeds=(seed,), config=student, **QUIET
     ).mean
 
 

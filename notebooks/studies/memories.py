@@ -4,14 +4,12 @@ for each memory, which lesson 75 shows.
 python notebooks/studies/memories.py            # an hour
 """
 
-import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import class_incremental
 from ddlab.methods import dm, mnemonics, selection
@@ -32,34 +30,27 @@ LIMITS: dict[str, dict[str, Any]] = {
     "none": {"start": "none"},
     "everything": {"start": "random"} | PLAIN,
 }
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
     """Nothing and everything, then each memory of one, two and five images of a class."""
     for seed in seeds:
         yield "none", 0, seed
-        yield "everything", int(digits().class_counts().min()), seed
+        yield "everything", int(images_of("digits").class_counts().min()), seed
         for count in COUNTS:
             for memory in (*OWN, *CENTRES, "DM"):
                 if "15" not in memory or count < COUNTS[-1]:  # these take long
                     yield memory, count, seed
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 def exemplars(memory: str, count: int, seed: int) -> DistilledSet | None:
     """Return the images of a memory that does not choose its own."""
     if memory == "DM":
         config = dm.Config.teaching(images_per_class=count, seed=seed)
-        return ddlab.distill("dm", digits(), config=config, **QUIET)
+        return ddlab.distill("dm", images_of("digits"), config=config, **QUIET)
     if memory in CENTRES:
         chosen = selection.Config(kind=CENTRES[memory], images_per_class=count, seed=seed)
-        return ddlab.distill("selection", digits(), config=chosen, **QUIET)
+        return ddlab.distill("selection", images_of("digits"), config=chosen, **QUIET)
     return None
 
 
@@ -68,7 +59,7 @@ def measure(memory: str, count: int, seed: int) -> tuple[float, ...]:
     changes = (OWN | LIMITS).get(memory, {})
     config = mnemonics.Config.teaching(images_per_class=max(count, 1), **changes)
     result = class_incremental(
-        exemplars(memory, count, seed), digits(), config=config, seeds=(seed,), **QUIET
+        exemplars(memory, count, seed), images_of("digits"), config=config, seeds=(seed,), **QUIET
     )
     return (
         result.accuracies[-1],

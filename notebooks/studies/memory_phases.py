@@ -4,16 +4,14 @@ classifier by class means beside the network's own, which lesson 75 shows.
 python notebooks/studies/memory_phases.py            # a quarter of an hour
 """
 
-import functools
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Any
 
 import torch
-from study import Setting, Study
+from study import Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import networks
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation.incremental import class_accuracies
@@ -38,15 +36,9 @@ def settings(seeds: Iterable[int]) -> Iterator[Setting]:
             yield from ((memory, phases, seed) for memory in MEMORIES)
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 def measure(memory: str, phases: int, seed: int) -> tuple[float, ...]:
     """Return the accuracy at the end and on average, of the network and of the class means."""
-    data = digits()
+    data = images_of("digits")
     inputs = ddlab.Inputs(data=data, device="cpu")
     config = mnemonics.Config.teaching(
         images_per_class=EXEMPLARS, tasks=phases, seed=seed, **MEMORIES[memory]
@@ -64,7 +56,7 @@ def measure(memory: str, phases: int, seed: int) -> tuple[float, ...]:
 
 def accuracy_by_means(network: Network, exemplars: DistilledSet, classes: list[int]) -> float:
     """Return the accuracy on these classes of the nearest class mean among the exemplars' features."""
-    data = digits()
+    data = images_of("digits")
     features = networks.predict(network, exemplars.images).features.flatten(1)
     features = torch.nn.functional.normalize(features)
     means = torch.stack([features[exemplars.labels == label].mean(0) for label in classes])

@@ -4,40 +4,31 @@ lesson 80 opens with.
 python notebooks/studies/number_of_images.py            # a quarter of an hour
 """
 
-import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab.lessons.matching.world import student_config
 from ddlab.methods import dc, dm, selection, sldd
 
 PER_CLASS = (1, 2, 5, 10)
 OWN_STEPS = "SLDD, its own steps"
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
     """All data, then each method with each number of images."""
     for seed in seeds:
-        yield "all data", len(digits()), seed
+        yield "all data", len(images_of("digits")), seed
         for count in PER_CLASS:
             for method in ("random real", "DM", "DC", OWN_STEPS):
-                yield method, count * digits().classes, seed
-
-
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
+                yield method, count * images_of("digits").classes, seed
 
 
 def measure(method: str, images: int, seed: int) -> float:
     """Return the accuracy of a student."""
-    data = digits()
+    data = images_of("digits")
     student = student_config(data)
     once: dict[str, Any] = {"labels": "hard", "seeds": (seed,), **QUIET}
     if method == "all data":

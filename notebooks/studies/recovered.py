@@ -8,10 +8,9 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab.distilled import DistilledSet
 from ddlab.methods import selection, sre2l
 from ddlab.methods.shared import descent
@@ -31,7 +30,6 @@ RECOVERED: dict[str, dict[str, Any]] = {
     "recovered from real, rate .02": FROM_REAL | {"learning_rate": 0.02},
     "recovered from real, rate 1": FROM_REAL | {"learning_rate": 1.0},
 }
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
@@ -41,23 +39,17 @@ def settings(seeds: Iterable[int]) -> Iterator[Setting]:
             yield from ((images, labels, seed) for labels in LABELS)
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 @functools.lru_cache(1)
 def teacher(seed: int) -> Network:
     """Return the teacher of a seed."""
-    config = supervised.Config.quick(digits(), "teacher")
-    return ddlab.train_teacher(digits(), config.replace(seed=seed), **QUIET)
+    config = supervised.Config.quick(images_of("digits"), "teacher")
+    return ddlab.train_teacher(images_of("digits"), config.replace(seed=seed), **QUIET)
 
 
 @functools.lru_cache(1)
 def image_set(images: str, seed: int) -> DistilledSet:
     """Return one image of each class."""
-    data = digits()
+    data = images_of("digits")
     if images == "real":
         (chosen,) = descent.real_image_indices(data, 1, seed=seed)
         return ddlab.from_images(
@@ -72,9 +64,17 @@ def image_set(images: str, seed: int) -> DistilledSet:
 
 def measure(images: str, labels: str, seed: int) -> float:
     """Return the accuracy of a student."""
-    options: dict[str, Any] = {"labels": labels, "config": supervised.Config.quick(digits())}
+    options: dict[str, Any] = {
+        "labels": labels,
+        "config": supervised.Config.quick(images_of("digits")),
+    }
     return ddlab.evaluate(
-        image_set(images, seed), digits(), teacher=teacher(seed), seeds=(seed,), **options, **QUIET
+        image_set(images, seed),
+        images_of("digits"),
+        teacher=teacher(seed),
+        seeds=(seed,),
+        **options,
+        **QUIET,
     ).mean
 
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from study import Setting, Study
+from study import QUIET, Setting, Study
 
 import ddlab
 from ddlab import data as datasets
@@ -22,7 +22,6 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "RDED": (rded, rded.Config.teaching()),
     "FADRM": (fadrm, fadrm.Config(iterations=120, merge_ratio=0.5)),
 }
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:

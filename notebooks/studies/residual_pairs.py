@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from study import Setting, Study
+from study import QUIET, Setting, Study
 from torch import Tensor
 
 import ddlab
@@ -34,7 +34,6 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "alpha 0.5, crops": (fadrm, PUBLISHED.replace(patches="crop")),
 }
 LEASHED = ("stopped early", "pulled back")
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from residual_pairs import scene
-from study import again, main_of
+from study import QUIET, again, fields_of, main_of
 from torch import Tensor
 
 import ddlab
@@ -40,21 +40,15 @@ LABELS: dict[str, tuple[str, dict[str, Any]]] = {
     "the same, learning rate ends at half": ("online", CUTMIX | {"stretch": 2.0}),
 }
 ARMS = "method images_per_class merge_ratio merges small_size patches precision factor seed"
-QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 
 
 def image_set(*, method: str, precision: str | None, **fields: Any) -> DistilledSet:
     """Return the images of a method; what does not apply to it is None."""
     data, teacher = scene()
     module = methods.get(METHODS[method])
-    known = module.Config.__dataclass_fields__
     shared = {"iterations": 120, "precision": PRECISIONS.get(precision or "")}
-    own = {
-        name: value
-        for name, value in (shared | fields).items()
-        if name in known and value is not None
-    }
-    return ddlab.distill(METHODS[method], data, teacher, module.Config(**own), **QUIET)
+    config = module.Config(**fields_of(module, **shared | fields))
+    return ddlab.distill(METHODS[method], data, teacher, config, **QUIET)
 
 
 def accuracy(distilled: DistilledSet, labels: Any, seed: int, **changes: Any) -> float:

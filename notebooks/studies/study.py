@@ -8,6 +8,7 @@ python notebooks/studies/NAME.py --seeds 0 --only images=Boost   # make these ce
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import platform
 import subprocess
@@ -23,9 +24,12 @@ import numpy
 import torch
 
 import ddlab
+from ddlab import data as datasets
 from ddlab import records
+from ddlab.data import ImageData
 
 Setting = tuple[Any, ...]
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
 TABLES = Path(ddlab.__file__).parent / "records/tables"
 
 
@@ -68,12 +72,12 @@ class Study:
         values = measured if isinstance(measured, tuple) else (measured,)
         return [*setting, *map(_rounded, values)]
 
-    def recorded(self, setting: Setting) -> list[Any]:
-        """Return what the record says was measured with a setting."""
+    def recorded(self, setting: Setting) -> list[Any] | None:
+        """Return what the record says was measured with a setting; None of a seed that it has not."""
         for row in records.load(self.name).rows:
             if tuple(row[column] for column in self.setting) == tuple(setting):
                 return [_rounded(row[column]) for column in self.measured]
-        raise ValueError(f"{self.name} has no row of {setting}")
+        return None
 
     def main(self, words: list[str] | None = None) -> None:
         """Make the table and write it; or print the cells that `words`, the command line, ask for."""
@@ -119,6 +123,18 @@ class Study:
         if self.command:
             provenance["command"] = self.command
         save(self.name, words, columns, rows, folder=folder, **provenance)
+
+
+@functools.cache
+def images_of(name: str) -> ImageData:
+    """Return digits, or 5,000 shapes of 16 px."""
+    return datasets.load(name) if name == "digits" else datasets.load(name, size=16)
+
+
+def fields_of(method: Any, **values: Any) -> dict[str, Any]:
+    """Return those values that are fields of a method's Config and not None."""
+    known = method.Config.__dataclass_fields__
+    return {name: value for name, value in values.items() if name in known and value is not None}
 
 
 def recorded_settings(

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Any
 
-from study import Setting, Study
+from study import Setting, Study, images_of
 
 import ddlab
-from ddlab import data as datasets
 from ddlab import networks
 from ddlab.core import NonFiniteError
 from ddlab.distilled import DistilledSet
@@ -42,12 +41,6 @@ def settings(seeds: Iterable[int]) -> Iterator[Setting]:
             yield from ((learner, student, True, None, seed) for student in NETWORKS)
 
 
-@functools.cache
-def digits() -> ddlab.ImageData:
-    """The data."""
-    return datasets.load("digits")
-
-
 @functools.lru_cache(1)
 def plan(learner: str, weight_norm: bool, rate: float | None, seed: int) -> DistilledSet:
     """Return a plan of twelve steps."""
@@ -56,12 +49,12 @@ def plan(learner: str, weight_norm: bool, rate: float | None, seed: int) -> Dist
         # No gradient is cut, since that would hide what weight normalisation is for.
         changes = {"weight_norm": weight_norm, "learning_rate": rate, "longest": None}
     config = gtn.Config.teaching(seed=seed, **changes)
-    return ddlab.distill(gtn, digits(), config=config, device="cpu", progress=False)
+    return ddlab.distill(gtn, images_of("digits"), config=config, device="cpu", progress=False)
 
 
 def measure(learner: str, student: str, weight_norm: bool, rate: float | None, seed: int) -> float:
     """Return the mean accuracy of three new networks after all steps of a plan."""
-    data = digits()
+    data = images_of("digits")
     try:
         distilled = plan(learner, weight_norm, rate, seed)
     except NonFiniteError:
