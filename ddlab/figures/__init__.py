@@ -13,7 +13,6 @@ needs_lab("ddlab.figures", "plotly")
 from .comparison import add_reference, bars, comparison, grouped_comparison
 from .curves import loss_curves
 from .decisions import decision_map, move_decisions
-from .embedding import embedding_map
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .landscape import landscape
@@ -32,7 +31,6 @@ __all__ = [
     "cell_table",
     "comparison",
     "decision_map",
-    "embedding_map",
     "encode_grid",
     "encode_png",
     "finish_figure",

@@ -4,7 +4,7 @@ sentence says why not.
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,19 @@ Format = Annotated[str, number_format]
 Named = Annotated[Mapping[str, Any], named]
 Scale = Annotated[int, within(1, 64)]
 Share = Annotated[float, within(0, 1)]
+# What accuracies, which are given as fractions, are drawn in; "" draws any number as it is given.
+Unit = Literal["", "%", "points"]
 Words = Annotated[str, functools.partial(check_text, empty=False)]
+
+
+def in_unit(values: Any, unit: Unit) -> Any:
+    """Return fractions in percent or in points."""
+    return values * 100 if unit else values
+
+
+def with_unit(label: str, unit: Unit) -> str:
+    """Return the words of an axis in this unit."""
+    return f"{label} ({unit})" if unit else label
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:

@@ -11,7 +11,7 @@ from ..core.errors import check_instance
 from ..evaluation import interval
 from . import alt as words
 from . import theme as look
-from ._check import Format, Named, as_array, as_names, as_pair
+from ._check import Format, Named, Unit, as_array, as_names, as_pair, in_unit, with_unit
 
 
 @checked
@@ -21,6 +21,7 @@ def comparison(
     title: str = "Accuracy on the test images",
     x_label: str = "",
     y_label: str = "test accuracy (fraction)",
+    unit: Unit = "",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
     height: int = 360,
@@ -29,6 +30,7 @@ def comparison(
 
     Args:
         conditions: name -> one value for each seed. One value alone has no interval.
+        unit: of the axis; conditions and reference are fractions then.
         intervals: False leaves them out, where three seeds would stretch the axis.
         reference: (name, value) of a dashed line across, such as chance, the full data, or ("no
             difference", 0).
@@ -41,6 +43,7 @@ def comparison(
         title=title,
         x_label=x_label,
         y_label=y_label,
+        unit=unit,
         intervals=intervals,
         reference=reference,
         height=height,
@@ -54,6 +57,7 @@ def grouped_comparison(
     title: str = "Accuracy on the test images",
     x_label: str = "",
     y_label: str = "test accuracy (fraction)",
+    unit: Unit = "",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
     height: int = 380,
@@ -75,29 +79,36 @@ def grouped_comparison(
                 list(seeds),
             )
     literal_names = [look.literal(name) for name in names]
+    is_fraction = unit == "%" or y_label.endswith("(fraction)")
+    y_label = with_unit(y_label, unit)
+    digits = 1 if unit else 3
     figure = _start(title, x_label, y_label, height)
     positions = np.arange(len(names), dtype=float)
     descriptions = []
     shown_values: list[float] = []
     for index, (group, seeds) in enumerate(columns.items()):
-        means = np.array([values.mean() for values in seeds.values()])
+        means = in_unit(np.array([values.mean() for values in seeds.values()]), unit)
         spans = []
         for values in seeds.values():
             span = interval(values.tolist()) if intervals else None
             # The t interval of two seeds can pass 1, which no fraction does.
-            if span is not None and y_label.endswith("(fraction)"):
+            if span is not None and is_fraction:
                 span = (max(span[0], 0.0), min(span[1], 1.0))
-            spans.append(span)
+            spans.append(None if span is None else in_unit(np.array(span), unit))
         lows, highs = np.array(
-            [span or (mean, mean) for span, mean in zip(spans, means, strict=True)]
+            [
+                (mean, mean) if span is None else span
+                for span, mean in zip(spans, means, strict=True)
+            ]
         ).T
-        for name, low, high in zip(names, lows, highs, strict=True):
-            shown_values += [low, high, *seeds[name]]
+        drawn_seeds = [in_unit(values, unit) for values in seeds.values()]
+        for low, high, values in zip(lows, highs, drawn_seeds, strict=True):
+            shown_values += [low, high, *values]
         style = look.series_style(index)
         # Groups stand side by side around the condition's place, and never reach the next one.
         offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
-        _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
+        _add_seeds(figure, positions + offset, drawn_seeds, names, label, style)
         figure.add_scatter(
             x=positions + offset,
             y=means,
@@ -115,8 +126,8 @@ def grouped_comparison(
                 "color": style.colour,
             },
             text=literal_names,
-            hovertemplate=f"%{{text}}, {look.literal(label)}: %{{y:.3f}}<br>"
-            "95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
+            hovertemplate=f"%{{text}}, {look.literal(label)}: %{{y:.{digits}f}}<br>95% interval "
+            f"%{{customdata[0]:.{digits}f}} to %{{customdata[1]:.{digits}f}}<extra></extra>",
         )
         for name, mean, span in zip(names, means, spans, strict=True):
             within = (
@@ -125,7 +136,7 @@ def grouped_comparison(
             descriptions.append(
                 f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}"
             )
-    descriptions += _add_reference(figure, reference)
+    descriptions += _add_reference(figure, reference, unit)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
@@ -136,7 +147,7 @@ def grouped_comparison(
         zeroline=False,
     )
     if reference is not None:
-        shown_values.append(reference[1])
+        shown_values.append(in_unit(reference[1], unit))
     # Points need no zero to be read against, so the axis shows where they differ.
     low, high = min(shown_values), max(shown_values)
     margin = 0.08 * (high - low) or 0.05
@@ -158,6 +169,7 @@ def bars(
     *,
     title: str,
     y_label: str,
+    unit: Unit = "",
     x_label: str = "",
     height: int = 340,
     text_format: Format = ".3g",
@@ -167,14 +179,17 @@ def bars(
 
     Args:
         values: [names], or a mapping of group -> [names] for bars side by side.
+        unit: of the axis; values and reference are fractions then.
     """
     labels = as_names("names", names)
     literal_names = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
+    y_label = with_unit(y_label, unit)
     figure = _start(title, x_label, y_label, height)
     descriptions = []
     for index, (group, column) in enumerate(groups.items()):
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
+        heights = in_unit(heights, unit)
         style = look.series_style(index)
         figure.add_bar(
             x=literal_names,
@@ -191,7 +206,7 @@ def bars(
         )
         for name, v in zip(labels, heights, strict=True):
             descriptions.append(f"{name}{f', {group}' if group else ''} {words.number(v)}")
-    descriptions += _add_reference(figure, reference)
+    descriptions += _add_reference(figure, reference, unit)
     figure.update_xaxes(
         type="category",  # also where they are called 1, 2, 5 and 50
         tickmode="array",
@@ -232,13 +247,13 @@ def _start(title: str, x_label: str, y_label: str, height: int) -> go.Figure:
     return figure if x_label else figure.update_xaxes(title_text="")
 
 
-def _add_reference(figure: go.Figure, reference: Any) -> list[str]:
+def _add_reference(figure: go.Figure, reference: Any, unit: Unit) -> list[str]:
     """Add a reference line where one is given, and say so."""
     if reference is None:
         return []
     name, value = as_pair("reference", reference, "(name, value) of a dashed line")
-    add_reference(figure, name, value)
-    return [f"the dashed line is {name}, {words.number(value)}"]
+    add_reference(figure, name, in_unit(value, unit))
+    return [f"the dashed line is {name}, {words.number(in_unit(value, unit))}"]
 
 
 def _seeds(group: str, conditions: Any) -> dict[str, np.ndarray]:

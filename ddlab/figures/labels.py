@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from ..core import checked, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names
+from ._check import Format, as_array, as_names
 
 
 @checked
@@ -23,6 +23,7 @@ def cell_table(
     y_label: str,
     empty: str = "",
     smallest_written: float = 0.0,
+    text_format: Format = ".2f",
     height: int = 340,
 ) -> go.Figure:
     """Draw numbers in [0, 1] as shaded cells with the number written in each.
@@ -44,7 +45,7 @@ def cell_table(
     )
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     blue = look.series_style(0).colour
-    text = [[_write(value, empty, smallest_written) for value in row] for row in table]
+    text = [[_write(value, empty, smallest_written, text_format) for value in row] for row in table]
     draw_cells(
         figure,
         np.round(np.nan_to_num(table), 4),
@@ -54,7 +55,7 @@ def cell_table(
         limits=(0, 1),
         # One hue, told apart by lightness; the numbers say it too.
         scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
-        hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
+        hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:{text_format}}}<extra></extra>",
     )
     figure.update_yaxes(autorange="reversed")
     cells = []
@@ -154,7 +155,7 @@ def label_matrix(
     )
 
 
-def _write(value: float, empty: str, smallest: float) -> str:
+def _write(value: float, empty: str, smallest: float, text_format: str) -> str:
     if np.isnan(value):
         return empty
-    return f"{value:.2f}" if value >= smallest else ""
+    return f"{value:{text_format}}" if value >= smallest else ""

@@ -14,7 +14,7 @@ from ..core.errors import check_number
 from ..core.interval import interval as students_interval
 from . import alt as words
 from . import theme as look
-from ._check import Format, Named, Words, as_array, as_names, as_pair
+from ._check import Format, Named, Unit, Words, as_array, as_names, as_pair, in_unit, with_unit
 from .comparison import add_reference
 from .curves import add_band
 from .labels import draw_cells
@@ -31,6 +31,7 @@ def sweep_bands(
     x_label: str,
     title: str = "Accuracy along a sweep",
     y_label: str = "test accuracy (fraction)",
+    unit: Unit = "",
     interval: str = "95% interval",
     log_x: bool = False,
     y_range: tuple[float, float] | None = None,
@@ -47,6 +48,7 @@ def sweep_bands(
         curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95%
             interval over seeds are drawn, or (means, lows, highs) [x] each. NaN is a seed that is
             missing; every x needs one that is there, and has no band with one only.
+        unit: of the y axis; curves, `y_range` and reference are fractions then.
         interval: what the band means, in words.
         y_range: (low, high) of the y axis, so that two figures can be compared.
         reference: (name, value) of a dashed line across.
@@ -60,11 +62,13 @@ def sweep_bands(
         sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
     """
     at = _rising(x, log_x)
+    y_label = with_unit(y_label, unit)
+    digits = 1 if unit else 3
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     descriptions = []
     for index, (name, values) in enumerate(curves.items()):
         style = look.series_style(index)
-        means, lows, highs = _band(f"curves[{name!r}]", values, at.size)
+        means, lows, highs = in_unit(np.stack(_band(f"curves[{name!r}]", values, at.size)), unit)
         add_band(figure, str(name), at, lows, highs, style)
         figure.add_scatter(
             x=at,
@@ -72,8 +76,8 @@ def sweep_bands(
             name=look.literal(name),
             customdata=np.stack([lows, highs], 1),
             **look.line_style(style, markers=True),
-            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to "
-            "%{customdata[1]:.3f}"
+            hovertemplate=f"%{{x}}: %{{y:.{digits}f}}<br>{interval} "
+            f"%{{customdata[0]:.{digits}f}} to %{{customdata[1]:.{digits}f}}"
             f"<extra>{look.literal(name)}</extra>",
         )
         at_best = int(means.argmax() if best == "largest" else means.argmin())
@@ -84,6 +88,7 @@ def sweep_bands(
         )
     if reference is not None:
         label, value = as_pair("reference", reference, "(name, value) of a dashed line")
+        value = in_unit(value, unit)
         add_reference(figure, label, value)
         descriptions.append(f"the dashed line is {label}, {words.number(value)}")
     ticks = _ticks(at, log_x)
@@ -95,7 +100,8 @@ def sweep_bands(
     )
     if y_range is not None:
         low, high = as_pair("y_range", y_range, "(low, high) of the y axis")
-        figure.update_yaxes(range=[check_number("y_range", low), check_number("y_range", high)])
+        ends = [check_number("y_range", end) for end in (low, high)]
+        figure.update_yaxes(range=[in_unit(end, unit) for end in ends])
     look.legend_below(figure)
     scale = " (logarithmic scale)" if log_x else ""
     return look.finish_figure(

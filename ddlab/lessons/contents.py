@@ -28,19 +28,19 @@ LESSONS: dict[str, Entry] = {
         folder="start_page",
         title="What does the work, the images or the labels?",
         finds="what fifty images teach, and how much of it is the labels",
-        minutes=27,
+        minutes=29,
     ),
     "05_matching": Entry(
         folder="matching",
         title="Ten images that win",
         finds="how ten learned images beat real ones (DM, DC, DSA)",
-        minutes=42,
+        minutes=44,
     ),
     "20_inverting_a_network": Entry(
         folder="inverting_a_network",
         title="Inverting a network",
         finds="what a teacher's batch norm remembers; labels against images (SRe2L)",
-        minutes=43,
+        minutes=45,
     ),
     "21_diversity": Entry(
         folder="diversity",
@@ -52,7 +52,7 @@ LESSONS: dict[str, Entry] = {
         folder="data_residuals",
         title="Data residuals",
         finds="whether mixing the real image back in helps (FADRM)",
-        minutes=36,
+        minutes=41,
     ),
     "50_kernels": Entry(
         folder="kernels",
@@ -130,7 +130,7 @@ LESSONS: dict[str, Entry] = {
         folder="paper_scale",
         title="At paper scale",
         finds="whether the number that you get is the number that is printed",
-        minutes=27,
+        minutes=33,
     ),
 }
 

@@ -25,7 +25,8 @@ IMAGES_PER_CLASS = 10
 SMALL = networks.spec("convnet", width=32)
 REAL = ("real images", None, "none")
 ARMS = [(start, weight, "none") for start in ("noise", "real") for weight in (0.01, 0.11)]
-ARMS += [("real", 0.11, push) for push in ("random", "directed")]
+LONG = "directed, ρ = .5"
+ARMS += [("real", 0.11, push) for push in ("random", "directed", LONG)]
 
 
 def settings(seeds: Iterable[int]) -> Iterator[Setting]:
@@ -49,7 +50,12 @@ def image_set(start: str, lambda_var: float | None, push: str, seed: int) -> Dis
     if lambda_var is None:
         return ddlab.distill("selection", data, teacher, selection.Config(**shared), **QUIET)
     config = dwa.Config.teaching(
-        iterations=150, initialisation=start, lambda_var=lambda_var, perturbation=push, **shared
+        iterations=150,
+        initialisation=start,
+        lambda_var=lambda_var,
+        perturbation="directed" if push == LONG else push,
+        adjustment_radius=0.5 if push == LONG else 0.015,
+        **shared,
     )
     return ddlab.distill("dwa", data, teacher, config, **QUIET)
 
@@ -74,7 +80,7 @@ STUDY = Study(
     name="diversity",
     description=f"Shapes (16 px), {IMAGES_PER_CLASS} images of each class, one teacher (ConvNet, width "
     "32), 150 iterations: from noise or real images, with two weights of the variance gap (the "
-    "mean gap: .01), no push, a random one or DWA's (12 steps, .015); the random real images of "
+    "mean gap: .01), no push, a random one, DWA's (12 steps, .015), or one of length .5; the random real images of "
     "the same seed. Normalised feature distance, coverage of 300 real images, students with class "
     "labels and online labels.",
     setting=("start", "lambda_var", "push", "seed"),

@@ -1,15 +1,16 @@
-"""Makes the five tables of ddlab/records/tables that lesson 05 shows of matching: sets by every rule,
-views, networks, and a teacher's labels.
+"""Makes the six tables of ddlab/records/tables that lesson 05 shows of matching: sets by every rule,
+more images per class, views, networks, and a teacher's labels.
 
 python notebooks/studies/matching_tables.py matching --seeds 0     # also siamese, matching_networks, ...
 
-An earlier commit made the tables, the rows of which say what is made again here.
+An earlier commit made five of the tables, the rows of which say what is made again here.
 """
 
 import functools
+import itertools
 from typing import Any
 
-from study import QUIET, again, images_of, main_of
+from study import QUIET, Study, again, images_of, main_of
 
 import ddlab
 from ddlab import networks
@@ -39,9 +40,11 @@ FAMILIES = {
 
 
 @functools.lru_cache(1)
-def image_set(data: str, rule: str, seed: int, views: str | None = None) -> DistilledSet:
-    """Return the images of a rule."""
-    shared: dict[str, Any] = {"images_per_class": COUNTS[data], "seed": seed}
+def image_set(
+    data: str, rule: str, seed: int, views: str | None = None, count: int | None = None
+) -> DistilledSet:
+    """Return the images of a rule; `count` of each class, where it is not the usual number."""
+    shared: dict[str, Any] = {"images_per_class": count or COUNTS[data], "seed": seed}
     if rule == "DM":
         updates = UPDATES[data, "DM"]
         config = dm.Config(strategy="", **shared, **MATCHED, **updates)
@@ -67,6 +70,12 @@ def accuracy(distilled: DistilledSet, data: str, config: supervised.Config, seed
 def matching(data: str, rule: str, seed: int) -> float:
     """A student of images by a rule."""
     return accuracy(image_set(data, rule, seed), data, student_config(images_of(data)), seed)
+
+
+def matching_counts(images_per_class: int, rule: str, seed: int) -> float:
+    """A student of digits by a rule, with more than one image of each class."""
+    distilled = image_set("digits", rule, seed, count=images_per_class)
+    return accuracy(distilled, "digits", student_config(images_of("digits")), seed)
 
 
 def siamese(data: str, rule: str, views: str | None, seed: int) -> tuple[float, ...]:
@@ -133,7 +142,19 @@ def matching_labels(rule: str, seed: int) -> tuple[float, ...]:
     )
 
 
+RULES_OF_COUNTS = ("random", "k_means", "centres", "DM")
 STUDIES = (
+    Study(
+        name="matching_counts",
+        description="Digits (16 px), two and five images of each class, as in the table `matching`: "
+        "DM from random real images (200 updates, batches of 64, ConvNet of width 32), the random "
+        "ones, k-means centres, and the real images nearest to them. Students with class labels.",
+        setting=("images_per_class", "rule", "seed"),
+        measured=("hard",),
+        seeds=range(10),
+        settings=lambda seeds: itertools.product((2, 5), RULES_OF_COUNTS, seeds),
+        measure=matching_counts,
+    ),
     again("matching", "data rule seed", "hard", 10, matching, gone=("forgetting",)),
     again("siamese", "data rule views seed", "plain viewed", 10, siamese),
     again(

@@ -28,7 +28,7 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "RDED, one crop": (rded, rded.Config.teaching(factor=1)),
     **{
         f"alpha {ratio:g}": (fadrm, PUBLISHED.replace(merge_ratio=ratio))
-        for ratio in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+        for ratio in (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     },
     "alpha 0.5, two sizes": (fadrm, PUBLISHED.replace(small_size=48)),
     "alpha 0.5, crops": (fadrm, PUBLISHED.replace(patches="crop")),

@@ -316,10 +316,10 @@ def test_every_laboratory_has_its_row() -> None:
     assert all(value.__doc__ and value.title for value in declared.values())
 
 
-def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
+def test_at_most_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
     lab = make()
-    assert 3 <= len(visible_controls(lab)) <= 4, (
-        f"three or four of its `controls` are seen, not {len(visible_controls(lab))}"
+    assert 1 <= len(visible_controls(lab)) <= 4, (
+        f"one to four of its `controls` are seen, not {len(visible_controls(lab))}"
     )
     folded = [lab.panel[name] for name in lab.panel if name not in visible_controls(lab)]
     assert list(lab.panel.folded_box.children) == folded

@@ -10,7 +10,6 @@ from ddlab.figures import (
     alt_text,
     bars,
     comparison,
-    embedding_map,
     grouped_comparison,
     loss_curves,
     scatter,
@@ -22,14 +21,6 @@ EVERY = {
     "loss_curves_log": lambda: loss_curves({"a": [3, 0.2, 0.01]}, log_y=True),
     "comparison": lambda: comparison({"a": [0.45, 0.55]}, x_label="group"),
     "grouped": lambda: grouped_comparison({"g": {"a": [1, 1]}, "h": {"a": [1, 3]}}),
-    "embedding_map": lambda: embedding_map(
-        [[0, 0], [1, 0], [1, 1]],
-        [[0.9, 0.1]],
-        covered=[False, True, False],
-        real_classes=["a", "b", "b"],
-        distilled_classes=["b"],
-        density=([0, 1], [0, 1], np.eye(2)),
-    ),
     "bars": lambda: bars(["a", "b"], [1, 2], title="t", y_label="seconds"),
     "scatter": lambda: scatter(
         {
@@ -131,37 +122,6 @@ def test_bad_input_is_one_sentence_that_names_the_argument(call, argument):
         call()
     assert argument in str(caught.value) and "must" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-MAP = {"covered": [False, True], "real_classes": ["a", "b"], "distilled_classes": ["b"]}
-
-
-def test_a_map_shows_covered_points_by_shape():
-    figure = embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP, extent=((-1, 2), (-1, 3)))
-    named = {trace.name: trace for trace in figure.data}
-    assert list(named["real, covered"].y) == [2] and list(named["real, not covered"].x) == [0]
-    assert named["real, covered"].marker.symbol != named["real, not covered"].marker.symbol
-    assert named["distilled"].x == (0.9,) and named["distilled"].text == ("b",)
-    assert figure.layout.xaxis.range == (-1, 2)
-    assert "1 real ones, 50%" in alt_text(figure)
-
-
-@pytest.mark.parametrize(
-    "changes, words",
-    [
-        ({"real": [[0, 0, 0]]}, "real must be"),
-        ({"real": [[0, np.nan], [1, 1]]}, "real must be"),
-        ({"distilled": [1, 2]}, "distilled must be"),
-        ({"covered": [True]}, "covered must be"),
-        ({"real_classes": ["a"]}, "real_classes must be"),
-        ({"distilled_classes": []}, "distilled_classes must be"),
-        ({"density": 3}, "density must be"),
-        ({"density": ([0, 1], [0, 1], np.eye(3))}, "density rank must be"),
-    ],
-)
-def test_a_map_refuses(changes, words):
-    with pytest.raises(DDLabError, match=words):
-        embedding_map(**({"real": [[0, 0], [1, 2]], "distilled": [[0.9, 0.1]], **MAP} | changes))
 
 
 def test_names_of_points_stand_where_there_is_room() -> None:

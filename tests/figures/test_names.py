@@ -43,9 +43,6 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
     "one_class": lambda: figures.one_class(
         {"a": (PIXELS, [0, 1, 2, 3, 4, 5])}, 1, class_name=" ".join(NAMES)
     ),
-    "embedding_map": lambda: figures.embedding_map(
-        PLANE, PLANE, covered=[True, False] * 3, real_classes=NAMES, distilled_classes=NAMES
-    ),
     "sets_on_map": lambda: figures.sets_on_map(
         PLANE, {"a": PLANE}, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
     ),

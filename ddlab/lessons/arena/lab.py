@@ -19,7 +19,7 @@ from torch import Tensor
 from ... import data as datasets
 from ... import records
 from ...core import Parameters, errors, parameter
-from ...core.interval import interval, interval_text
+from ...core.interval import interval
 from ...evaluation import Comparison
 from ...evaluation.rows import RANDOM
 from ...explorers import Change, Chart, Lab, Named, Quest, Results, Strip, Tabs
@@ -251,7 +251,8 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say how many are ahead of the strongest plain rival, and by how much the chosen one is."""
     order = best(world, settings, settings.up)
     if not order:
-        return "No method has a number here."
+        reasons = "; ".join(world.missing(settings))
+        return f"No method has a number here{f' ({reasons})' if reasons else ''}."
     if settings.up in _LOGARITHMIC:
         return f"{order[0]} has the fewest {_SHORT[settings.up]}."
     rival = strongest(world, settings)
@@ -262,13 +263,17 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
         higher += bool(differences) and fmean(differences) > 0
         certain += limits is not None and limits[0] > 0
     text = (
-        f"The strongest rival that learns nothing: {rival}, "
-        f"{fmean(world.values(settings, settings.up, rival)):.3f}. Higher mean: {higher} of "
-        f"{len(order)} methods; beyond chance: {certain}."
+        f"The strongest baseline: {rival}, {fmean(world.values(settings, settings.up, rival)):.1%}. "
+        f"{higher or 'None'} of {len(order)} methods {'has' if higher == 1 else 'have'} a higher mean; "
+        f"for {certain or 'none'}, the interval excludes zero."
     )
     own_gains = paired(world, settings, settings.method, rival)
     if own_gains and settings.method != rival:
-        text += f" {settings.method} minus {rival}: {interval_text(own_gains, signed=True)}."
+        low, high = interval(own_gains) or (fmean(own_gains),) * 2
+        text += (
+            f" {settings.method} minus {rival}: {100 * fmean(own_gains):+.1f} points "
+            f"({100 * low:+.1f} to {100 * high:+.1f})."
+        )
     for why, names in world.missing(settings).items():
         missing = ", ".join(names) if len(names) < 6 else f"{len(names)} methods"
         text += f" Missing: {missing} ({why})."
@@ -303,7 +308,7 @@ DECLARED: dict[str, Any] = {
     "controls": ("labels", "up", "data", "budget"),
     "folded": ("across", "method"),
     "opens": {"labels": _NUMBERS, "up": _NUMBERS, "across": _NUMBERS},
-    "labels": {"up": "upwards", "across": "to the right"},
+    "labels": {"up": "vertical axis", "across": "horizontal axis"},
     "choice_words": lambda world: {
         "up": _SHORT.__getitem__,
         "across": _SHORT.__getitem__,
@@ -333,11 +338,16 @@ ArenaLab = Lab(
 # What a reader wants -> the state of the arena that answers.
 PURPOSES: dict[str, dict[str, str]] = {
     "one known network": {"labels": "own", "method": "dd"},
-    "unknown networks": {"up": "lenet", "method": "mtt"},
+    "unknown networks": {"up": "lenet", "method": "dsa"},
     "few floats": {"budget": "floats", "method": "nearest to centres"},
     "a teacher at hand": {"labels": "teacher", "method": "herding"},
     "varied classes": {"data": "shapes", "budget": "10", "method": "herding"},
-    "both of these": {"data": "shapes", "budget": "10", "labels": "teacher", "method": "mtt"},
+    "a teacher and varied classes": {
+        "data": "shapes",
+        "budget": "10",
+        "labels": "teacher",
+        "method": "mtt",
+    },
 }
 
 

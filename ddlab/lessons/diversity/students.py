@@ -11,7 +11,7 @@ from ...explorers.tables import table
 from ...runs import Run
 from .world import Settings, World, real
 
-LABELS = ("hard", "online")
+LABELS = {"hard": "class labels", "online": "online labels"}
 MADE_IMAGES = "these images"
 REAL = "random real images"
 Scores = tuple[tuple[tuple[str, str], tuple[float | None, ...]], ...]
@@ -55,7 +55,7 @@ def score_table(images_per_class: int, scores: Scores) -> str:
         gains.append(accuracy_text(pairs, signed=True))
     rows.append((f"{MADE_IMAGES} minus {REAL}", *gains))
     caption = f"Students' test accuracy, {images_per_class} images per class: mean (95% interval)"
-    return table(caption, ("learned from", *(f"{labels} labels" for labels in LABELS)), rows)
+    return table(caption, ("trained on", *LABELS.values()), rows)
 
 
 VIEW = Html(score_data, score_table)

@@ -165,7 +165,7 @@ class World(MethodWorld):
         # The map is fitted to real points and these images, so it stays where it is when controls
         # move.
         chosen = self.of(real(first_config)).advance().result()
-        self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
+        self.mapped = MappedImages(data, self.teacher, chosen, points)
         self.film = {
             dwa.Config.teaching(**setting): shot
             for setting, shot in records.film("diversity", data)

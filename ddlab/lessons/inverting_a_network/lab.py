@@ -306,13 +306,14 @@ def offset_histogram(offsets: dict[str, Tensor], *, height: int) -> go.Figure:
 
 def sentence(world: World, settings: Settings, results: Results) -> str:
     """Say what the images on show teach, or how far recovery has come."""
-    recovered, random, _ = results.shared
+    recovered, random, typical = results.shared
     start = "noise" if settings.initialisation == "noise" else "real images"
     gaps = f"gaps weighted {settings.weight:g}" if settings.weight else "gaps off"
     if recovered is None:
         run = results.run
         return f"From {start}, {gaps}: update {run.step} of {run.total}."
     beside = "" if random is None else f" Random real images: {random:.1%}."
+    beside += "" if typical is None else f" Typical ones: {typical:.1%}."
     return (
         f"From {start}, {gaps}: students with the teacher's labels classify {recovered:.1%} of the "
         f"test images correctly.{beside}{earlier_update(results)}"

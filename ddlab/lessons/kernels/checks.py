@@ -1,22 +1,12 @@
 """Lesson 50: the checks of its exercises."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from ... import data
-from ...core import DDLabError, describe, randomness
-from ...evaluation import kernel_accuracy
-from ...methods import kip, selection
+from ...core import randomness
+from ...methods import kip
 from ...methods.shared.kernels import KernelSpec, kernel_matrix
-from ...runs import Inputs, cache
-from ..answers import Exercise, NotYet, require_kind
-
-_FROZEN = 0.7  # share of the pixels in exercise 3
-# More take longer than a reader waits for a check.
-_MOST_UPDATES = 600
-_FIXED = ("seed", "images_per_class", "megabytes", "strategy")
+from ..answers import Exercise
 
 
 def _images(count: int, stream: str) -> Tensor:
@@ -124,45 +114,4 @@ LABELS = Exercise(
 )
 
 
-def check_frozen(answer: Any) -> str:
-    """Check exercise 3: a Config of KIP that freezes 70% of the pixels and still beats the class
-    means. It has ten digits.
-    """
-    require_kind(answer, kip.Config, "Give a Config: kip.Config.teaching(...).")
-    usual = kip.Config.teaching()
-    changed = [
-        name for name in describe(kip.Config) if getattr(answer, name) != getattr(usual, name)
-    ]
-    if fixed := [name for name in changed if name in _FIXED]:
-        raise NotYet(f"Leave {', '.join(fixed)} as in kip.Config.teaching().")
-    if answer.corruption < _FROZEN:
-        raise NotYet(f"Freeze at least {_FROZEN:.0%}; you froze {answer.corruption:.0%}.")
-    if answer.iterations > _MOST_UPDATES or answer.kernel not in ("rbf", "fc1", "fc2", "fc3"):
-        raise NotYet(
-            f"That takes too long to try here: at most {_MOST_UPDATES} updates, and no "
-            "convolutions."
-        )
-    digits = data.load("digits")
-    spec = KernelSpec(**{name: getattr(answer, name) for name in describe(KernelSpec)})
-    options: dict[str, Any] = {"kernel": spec, "ridge": answer.ridge}
-    means = cache.run(
-        selection, selection.Config(kind="centres", images_per_class=1), Inputs(data=digits)
-    )
-    try:
-        learned = cache.run(kip, answer, Inputs(data=digits))
-        accuracy = kernel_accuracy(learned, digits, labels="regression", **options)
-        rival = kernel_accuracy(means, digits, labels="hard", **options)
-    except DDLabError as problem:
-        raise NotYet(f"No regression is left: {problem}") from None
-    statement = (
-        f"With {answer.corruption:.0%} of the pixels frozen your ten images reach {accuracy:.1%}, and "
-        f"the class means {rival:.1%}."
-    )
-    if accuracy <= rival:
-        raise NotYet(
-            f"{statement} What are the frozen pixels, and what besides pixels can be learned?"
-        )
-    return statement
-
-
-CHECKS = {"regression": REGRESSION, "labels": LABELS, "frozen": check_frozen}
+CHECKS = {"regression": REGRESSION, "labels": LABELS}

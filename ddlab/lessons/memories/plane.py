@@ -1,5 +1,5 @@
 """The laboratory in the plane: six classes of points come two by two, and what was decided before
-is overwritten.
+is overwritten. The outputs at the points of the first class show which steps do it.
 
 PlaneLab()
 
@@ -19,9 +19,9 @@ from torch import Tensor
 from ... import networks
 from ...core import parameter, randomness
 from ...data import ImageData
-from ...explorers import Chart, Lab, Named, Quest, Results, Row
+from ...explorers import Chart, Lab, Named, Quest, Results, Row, Tabs, step_on_show
 from ...explorers.ready import HEIGHT
-from ...figures import finish_figure, series_style, start_figure
+from ...figures import finish_figure, loss_curves, series_style, start_figure
 from ...figures.theme import faint, neutral
 from ...methods import mnemonics
 from ...methods.distillation import from_images
@@ -208,6 +208,38 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
     )
 
 
+def outputs_data(world: World, settings: Settings, results: Results) -> Named:
+    """Return the moments that were kept, and their settings."""
+    frames = tuple((frame.step, frame.content) for frame in results.frames)
+    return {"world": world, "config": results.run.config, "frames": frames}
+
+
+def outputs_chart(
+    world: World, config: mnemonics.Config, frames: tuple[tuple[int, Moment], ...]
+) -> go.Figure:
+    """Draw the mean output of each class at the test points of A, while the network learns."""
+    places = world.data.normalised(world.data.of_class(0, "test"), "test")
+    curves = np.full((len(CLASSES), len(frames)), np.nan)
+    ends = class_ends(config, len(CLASSES))
+    for column, (_, kept) in enumerate(frames):
+        classes_met = ends[kept.phase]
+        with torch.no_grad():
+            outputs = logits_of(config, world.inputs, kept.weights, places, classes_met)
+        curves[:classes_met, column] = outputs.mean(0)
+    figure = loss_curves(
+        dict(zip(CLASSES, curves, strict=True)),
+        [step for step, _ in frames],
+        title="Mean output of each class where A lies",
+        x_label="training step",
+        y_label="output (logit)",
+        height=HEIGHT,
+    )
+    figure.update_yaxes(rangemode="normal")
+    last = {name: curve[-1] for name, curve in zip(CLASSES, curves, strict=True)}
+    words = ", ".join(f"{name} {value:.1f}" for name, value in last.items() if value == value)
+    return finish_figure(figure, alt=f"Mean outputs at the points of A, in the end {words}.")
+
+
 def quest_met(world: World, settings: Settings, results: Results) -> bool:
     """Return whether all classes are kept."""
     moment = results.frame.content
@@ -219,7 +251,15 @@ def quest_met(world: World, settings: Settings, results: Results) -> bool:
 PlaneLab = Lab(
     "What becomes of what was learned?",
     PlaneWorld,
-    views=[Row(Chart(plane_data, plane, click=keep_clicked), Chart(bars_data, bars))],
+    views=[
+        Row(
+            Chart(plane_data, plane, click=keep_clicked),
+            Tabs(
+                ("Accuracy by task", Chart(bars_data, bars)),
+                ("Outputs at A", Chart(outputs_data, outputs_chart, cursor=step_on_show)),
+            ),
+        )
+    ],
     recorded={"click": 12},
     quest=Quest(f"End with {ENOUGH:.0%} of all points classified correctly.", quest_met),
     **DECLARED

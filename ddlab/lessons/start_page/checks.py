@@ -1,6 +1,4 @@
-"""The start page: three ways to get fifty images, three kinds of labels, and the check of its
-exercise.
-"""
+"""The start page: three ways to get fifty images, three kinds of labels, and its exercise."""
 
 import itertools
 import statistics
@@ -9,6 +7,7 @@ from typing import Any
 
 import joblib
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ... import networks
@@ -19,7 +18,7 @@ from ...methods import selection, sre2l
 from ...networks import Network
 from ...runs import Inputs, cache
 from ...training import supervised
-from ..answers import NotYet, require_kind
+from ..answers import Exercise
 
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
@@ -117,34 +116,57 @@ def table(accuracies_by_pair: Mapping[tuple[str, str], Sequence[float]]) -> str:
 def _cell(values: Sequence[float]) -> str:
     mean = statistics.fmean(values)
     span = interval(values)
-    return f"**{mean:.2f}**" + (
-        "" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})"
+    return f"**{mean:.0%}**" + (
+        "" if span is None else f" ({max(span[0], 0):.0%} to {min(span[1], 1):.0%})"
     )
 
 
-def check_average(answer: Any) -> str:
-    """Check the exercise: mean images of random fifths, five per class, labelled by the teacher."""
-    require_kind(
-        answer,
-        DistilledSet,
-        'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).',
-    )
-    kind = answer.provenance.get("config", {}).get("kind")
-    if kind == "centres":
-        raise NotYet("These are means of images that are similar. Take means of random fifths.")
-    if kind != "average":
-        raise NotYet('These are not averages. The Config has a field `kind`; it takes "average".')
-    if len(answer) != IMAGES_PER_CLASS * answer.classes:
-        raise NotYet(
-            f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds "
-            f"{len(answer)} images."
-        )
-    if "online" not in [target.kind for target in answer.targets]:
-        raise NotYet("They have hard labels only. Pass the teacher to `distill` as well.")
-    return (
-        "Five averages per class with the teacher's labels. The figure below compares what they "
-        "teach with random images."
-    )
+def _one_view() -> list[tuple[Any, ...]]:
+    """Make a student, a teacher, a view, the image it was made of, and labels."""
+    draws = torch.Generator().manual_seed(3)
+    networks_of_case = []
+    for _ in range(2):
+        layer = torch.nn.Linear(48, 4).requires_grad_(False)
+        layer.weight.copy_(torch.randn(4, 48, generator=draws))
+        layer.bias.zero_()
+        networks_of_case.append(torch.nn.Sequential(torch.nn.Flatten(), layer))
+    view, image = torch.randn((2, 6, 3, 4, 4), generator=draws)
+    return [(*networks_of_case, view, image, torch.arange(6) % 4)]
 
 
-CHECKS = {"average": check_average}
+def _divergence(student_logits: Tensor, teacher_logits: Tensor) -> Tensor:
+    """Return the page's `distance`: KL(teacher | student) at T = 4, a mean over images."""
+    log_targets = (teacher_logits / 4).log_softmax(1)
+    log_answers = (student_logits / 4).log_softmax(1)
+    return F.kl_div(log_answers, log_targets, log_target=True, reduction="batchmean")
+
+
+ONLINE = Exercise(
+    arguments=("student", "teacher", "view [n, c, h, w]", "image [n, c, h, w]", "label [n]"),
+    cases=_one_view,
+    expected=lambda student, teacher, view, image, label: _divergence(student(view), teacher(view)),
+    mistakes={
+        "This is `stored`: the teacher answers the image. Let it answer the view.": (
+            lambda student, teacher, view, image, label: _divergence(student(view), teacher(image))
+        ),
+        "Here both networks see the image. The student must train on the view.": (
+            lambda student, teacher, view, image, label: _divergence(student(image), teacher(image))
+        ),
+        "Here the student sees the image and the teacher the view. Both must see the view.": (
+            lambda student, teacher, view, image, label: _divergence(student(image), teacher(view))
+        ),
+        "The student's answer comes first in `distance`, and the teacher's second.": (
+            lambda student, teacher, view, image, label: _divergence(teacher(view), student(view))
+        ),
+        "This is `hard`: it learns the class labels. Online labels need the teacher.": (
+            lambda student, teacher, view, image, label: F.cross_entropy(student(view), label)
+        ),
+    },
+    look="Only one word differs from `stored`: what does the teacher answer?",
+    success=(
+        "The teacher answers each view. Online labels therefore cost one pass of the teacher "
+        "in every step, and stored labels one pass for each image."
+    ),
+)
+
+CHECKS = {"online": ONLINE}

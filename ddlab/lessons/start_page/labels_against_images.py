@@ -307,6 +307,7 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
         x_label="labels",
         y_label="images",
         empty="not tried",
+        text_format=".0%",
         height=_RESULTS_HEIGHT,
     )
 

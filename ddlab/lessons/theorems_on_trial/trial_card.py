@@ -5,8 +5,8 @@ verdict.
     card = TrialCard(trial)      # shows the statement and waits
     card.commit("holds")         # as a click on an answer and on "Lock my answer" would
 
-Nothing is computed and no slider moves before an answer is locked. The card opens at settings where
-the statement holds. The figure draws what is printed against what is true, a sentence gives the
+No slider moves before an answer is locked; until then only what the statement is about is drawn.
+The card opens at settings where the statement holds. The figure draws what is printed against what is true, a sentence gives the
 numbers and says whether the statement holds at these settings, and below it stand the verdict, the
 right form and the reason. The quest is the border between settings where it holds and where it
 fails.
@@ -20,7 +20,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ...core import Parameters, describe, errors
-from ...explorers import Chart, Formulas, Lab, Named, Quest, Results
+from ...explorers import Chart, Formulas, Lab, Named, Quest, Results, Row
 from ...figures import finish_figure, start_figure
 
 HOLDS = "holds"
@@ -43,6 +43,9 @@ class Outcome:
     cursor: float | None = None
 
 
+Draw = Callable[[Any], go.Figure]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """One statement as printed, and what is needed to try it.
@@ -57,6 +60,7 @@ class Trial:
             the answer is locked.
         parameters: the class of its sliders, one for each explorable field, grey where `unused`
             names it. The statement holds at their defaults.
+        picture: draws what the statement is about, for the sliders; it gives no verdict away.
         show: what it shows for them.
         holds: whether the statement is true at these settings; cheap, the quest asks it several
             times a press.
@@ -71,6 +75,7 @@ class Trial:
     source: str
     statement: str
     parameters: type[Parameters]
+    picture: Draw
     show: Callable[[Any], Outcome]
     holds: Callable[[Any], bool]
     verdict: str
@@ -114,6 +119,16 @@ def statement(words: str, symbols: str) -> str:
     """Return the statement as HTML, its symbols in small print below it."""
     small = f"<p><small>{html.escape(symbols)}</small></p>" if symbols else ""
     return f'<div style="font-size:15px">{html.escape(words)}{small}</div>'
+
+
+def picture_data(world: World, settings: Any, results: Results) -> Named:
+    """Return the trial and the sliders."""
+    return {"trial": world.trial, "settings": settings}
+
+
+def picture(trial: Trial, settings: Any) -> go.Figure:
+    """Draw what the statement is about."""
+    return trial.picture(settings)
 
 
 def outcome_data(world: World, settings: Any, results: Results) -> tuple[Any, ...]:
@@ -228,7 +243,10 @@ TrialCard = Lab(
     question=("Your verdict, as printed:", ANSWERS),
     views=[
         Formulas(statement_data, statement),
-        Chart(outcome_data, outcome_figure, cursor=cursor),
+        Row(
+            Chart(picture_data, picture, ghosts=False),
+            Chart(outcome_data, outcome_figure, cursor=cursor),
+        ),
         Formulas(verdict_data, verdict),
     ],
     sentence=sentence,

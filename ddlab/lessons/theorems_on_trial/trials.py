@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from ...core import Parameters, parameter, randomness
-from ...figures import loss_curves
+from ...figures import line_style, loss_curves, series_style, start_figure
+from ...figures.theme import DASHED, faint, finish_figure, legend_below, neutral
 from . import closed_forms
 from .trial_card import FAILS, HOLDS, Outcome, Trial
 
 TRIALS: dict[str, Trial] = {}
 # of the simulated SGD
 STEPS = 200
+STUDENTS = 30  # in the picture
 # Simulated for each point: their mean has an error of a twentieth of their deviation.
 RUNS = 500
 _HEIGHT = 314  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
@@ -67,6 +70,37 @@ def along(
     return [formula(**{name: float(value)}, **settings) for value in values]
 
 
+def bells(title: str, means: tuple[float, float], spreads: tuple[float, float]) -> go.Figure:
+    """Draw the densities of two normal classes, and what they share."""
+    edge = 3 * max(spreads)
+    x = np.linspace(min(means) - edge, max(means) + edge, 161)
+    densities = []
+    for mean, spread in zip(means, spreads, strict=True):
+        densities.append(np.exp(-(((x - mean) / spread) ** 2) / 2) / spread / np.sqrt(2 * np.pi))
+    names = ("first class", "second class")
+    figure = loss_curves(
+        dict(zip(names, densities, strict=True)),
+        x,
+        height=_HEIGHT,
+        title=title,
+        x_label="sample x",
+        y_label="density",
+    )
+    shared = np.minimum(*densities)
+    grey = faint(neutral("quiet"), 0.4)
+    figure.add_scatter(
+        x=x,
+        y=shared,
+        mode="lines",
+        fill="tozeroy",
+        fillcolor=grey,
+        line={"width": 0},
+        name="overlap",
+    )
+    area = float(shared.sum() * (x[1] - x[0]))
+    return finish_figure(figure, alt=f"Two bells that share {area:.0%} of their area.")
+
+
 # -- how fast does SGD learn?
 
 
@@ -92,6 +126,37 @@ def simulated(learning_rate: float, spread: float) -> closed_forms.SimulatedErro
     )
 
 
+@functools.lru_cache(maxsize=16)
+def thresholds(learning_rate: float, spread: float) -> np.ndarray:
+    """Return the threshold of each student after each step, from 1: [steps + 1, students]."""
+    draw = randomness.numpy_generator(0, 0, "thirty students")
+    path = [np.ones(STUDENTS)]
+    for _ in range(STEPS):
+        label = draw.choice([-1, 1], STUDENTS)
+        sample = draw.normal(label / 2, spread)
+        path.append(path[-1] - learning_rate * (sample + path[-1] - label))
+    return np.stack(path)
+
+
+def thirty_students(view: Descent) -> go.Figure:
+    """Draw the thresholds of thirty students after t steps."""
+    here = thresholds(view.learning_rate, view.spread)[view.steps]
+    figure = start_figure(
+        title=f"{STUDENTS} students after {view.steps} steps",
+        x_label="threshold θ",
+        y_label="student",
+        height=_HEIGHT,
+    )
+    dots = {"size": 8, "color": series_style(0).colour}
+    figure.add_scatter(x=here, y=np.arange(STUDENTS), mode="markers", name="students", marker=dots)
+    figure.add_vline(0, line=DASHED)
+    figure.update_xaxes(range=[-1.6, 1.6]).update_yaxes(showticklabels=False)
+    words = (
+        f"The thresholds lie {here.mean():.2f} from the best one on average, ± {here.std():.2f}."
+    )
+    return finish_figure(figure.update_layout(showlegend=False), alt=words)
+
+
 def is_above_the_error(view: Descent) -> bool:
     """Return whether A.3 as printed bounds the exact squared error at step t."""
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
@@ -103,6 +168,7 @@ def is_above_the_error(view: Descent) -> bool:
 @on_trial(
     "SGD",
     Descent,
+    picture=thirty_students,
     holds=is_above_the_error,
     source="ReLA, appendix A.3, last line",
     statement=r"SGD on samples of spread $\Sigma$ learns at the rate $E[(\theta_t-\theta^*)^2] \le "
@@ -115,14 +181,12 @@ def is_above_the_error(view: Descent) -> bool:
     r"C_3$: numbers that depend on $\eta$ and on the start alone; the card takes those of "
     r"the paper's derivation.",
     right=r"$(1-\eta)^{2t}(\theta_0-\theta^*)^2 + [1-(1-\eta)^{2t}]\,\frac{\eta}{2-\eta}\,V$ with "
-    r"$V = \Sigma^2 + "
-    r"(1-(\mu_2-\mu_1)/2)^2$.",
+    r"$V = \Sigma^2 + \frac14$.",
     reason=r"The factor $(1-\eta)^{2t}$ is taken out of a sum that does not have it. The error does "
-    r"not vanish: $\Sigma$ "
-    r"sets the floor on which it ends, not the rate.",
+    r"not vanish. $\Sigma$ changes where it ends, not how fast it gets there; $\eta$ changes both.",
     verdict=FAILS,
-    survives=r"It is true while $(1-\eta)^{2t} \ge 1/2$, before the noise has come in; and a smaller "
-    r"$\Sigma$ does learn better.",
+    survives=r"It is true while $(1-\eta)^{2t} \ge 1/2$, before the noise has come in; and students of "
+    r"narrower classes do end closer.",
 )
 def sgd_error(view: Descent) -> Outcome:
     """Show A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
@@ -143,9 +207,10 @@ def sgd_error(view: Descent) -> Outcome:
         log_y=True,
     )
     sentence = (
-        f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error "
+        f"After {at} step{'s' * (at > 1)} the printed bound is {float(printed[at]):.3g} and the error "
         f"{float(exact[at]):.3g} "
-        f"(simulated {float(simulation.squared[at]):.3g} ± {float(simulation.standard_error[at]):.1g}). "
+        f"(simulated {float(simulation.squared[at]):.3g} ± {float(simulation.standard_error[at]):.1g}), "
+        f"a difference of {float(printed[at] - exact[at]):+.2g}. "
         f"In the end it is {closed_forms.noise_floor(**settings):.3g}."
     )
     return Outcome(figure=figure, sentence=sentence, cursor=float(at))
@@ -169,22 +234,21 @@ def is_a_share(view: Width) -> bool:
 @on_trial(
     "information",
     Width,
+    picture=lambda view: bells("A sample of each class", (-0.5, 0.5), (view.spread, view.spread)),
     holds=is_a_share,
     source="ReLA, appendix C.5, eq 24",
     statement=r"The normalised information of samples and targets, computed as $I_O = 2\log "
-    r"2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
-    r"2)$, lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
+    r"2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log 2)$, lies in [0, 1].",
     symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, "
     r"whose means are 1 "
     r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised "
     r"information.",
     right="$I(X;Y)/H(Y)$ lies in [0, 1] and does tend to 1; in two dimensions faster than in one.",
-    reason=r"Eq 24 takes the two classes as disjoint for every $\Sigma$, and adds a differential "
-    r"entropy to a discrete one. "
-    r"It is 1 at $\Sigma = .242$, above 1 below that, without value at .0605 and negative "
-    r"under it.",
+    reason=r"Below $\Sigma = .242$ eq 24 is nearly exact, and the quantity itself leaves [0, 1], "
+    r"because it adds a differential entropy to a discrete one. Above .242 eq 24 lies in [0, 1], but is "
+    r"too large, because it takes overlapping classes as disjoint.",
     verdict=FAILS,
-    survives=r"The limit: what a sample tells of its class does tend to all of it as $\Sigma \to 0$.",
+    survives=r"The limit: a sample does reveal its class completely as $\Sigma \to 0$.",
 )
 def printed_share(view: Width) -> Outcome:
     """Show Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y).
@@ -201,7 +265,7 @@ def printed_share(view: Width) -> Outcome:
     figure = loss_curves(
         {
             "printed (eq 24)": drawn_values,
-            "exact": normalised,
+            "2I/(H(X)+H(Y)), exact": normalised,
             "I/H(Y), 1D": one_dimension,
             "I/H(Y), 2D": two_dimensions,
         },
@@ -210,13 +274,13 @@ def printed_share(view: Width) -> Outcome:
         title="How much a sample tells about its target",
         x_label="spread Σ",
         y_label="normalised information",
-    )
+    ).update_yaxes(range=[-1, 2])
     printed_value = closed_forms.printed_information_share(spread=view.spread)
     shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
     exact = closed_forms.normalised_information(spread=view.spread)
     sentence = (
         f"At Σ = {view.spread:g} eq 24 gives {printed_value:.3g}. The quantity that it stands for, "
-        f"2I/(H(X)+H(Y)), is {exact:.3g}, a difference of {printed_value - exact:+.2g}. I/H(Y) is "
+        f"2I/(H(X)+H(Y)), is {exact:.3g}, a difference of {printed_value - exact:+.3f}. I/H(Y) is "
         f"{shares[0]:.3f} in one dimension and {shares[1]:.3f} in two."
     )
     return Outcome(
@@ -244,7 +308,12 @@ class Classes(Parameters):
     gap: float = slider(1.0, 0.1, 4, "Between the two means.", symbol=r"\Delta\mu", step=0.1)
     spread: float = slider(0.5, 0.1, 2, "Of a class, before.", symbol="s", step=0.05)
     other_spread: float = slider(
-        0.5, 0.1, 2, "Of the second class, before.", symbol="s_2", step=0.05
+        0.5,
+        0.1,
+        2,
+        "Of the second class, before; eq 67 has one spread for both.",
+        symbol="s₂",
+        step=0.05,
     )
 
 
@@ -257,6 +326,14 @@ def never_falls(view: Classes) -> bool:
 @on_trial(
     "overlap",
     Classes,
+    picture=lambda view: bells(
+        f"Two classes at strength {view.strength:g}",
+        (0, view.gap),
+        (
+            (view.spread**2 + NOISE_RATE * view.strength) ** 0.5,
+            (view.other_spread**2 + NOISE_RATE * view.strength) ** 0.5,
+        ),
+    ),
     holds=never_falls,
     source="ReLA, Theorem 6",
     statement="The stronger the augmentation, the more samples of different classes overlap.",
@@ -266,9 +343,8 @@ def never_falls(view: Classes) -> bool:
     right="As printed, and for any two distributions: the same noise on both cannot raise the "
     "distance between them.",
     reason=r"The conclusion holds although its proof fails. The proof uses eq 67, which falls with "
-    r"the strength, and saves "
-    r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in "
-    r"words, not in numbers.",
+    r"the strength, and escapes by claiming that $\Phi(z)$ increases as $z$ decreases. The two errors "
+    r"cancel in the text only.",
     verdict=HOLDS,
 )
 def overlap_grows(view: Classes) -> Outcome:
@@ -351,6 +427,32 @@ def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     )
 
 
+def with_chord(view: Merge) -> go.Figure:
+    """Draw the function, its chord, and both at the mixture z."""
+    places = np.linspace(-1, 1, 129)
+    heights = slope_one(view, places)
+    z = 1 - 2 * view.merge_ratio
+    at_z = float(slope_one(view, np.array([z]))[0])
+    on_chord = view.merge_ratio * heights[0] + (1 - view.merge_ratio) * heights[-1]
+    figure = start_figure(
+        title="A function and its chord", x_label="place", y_label="h", height=_HEIGHT
+    )
+    figure.add_scatter(x=places, y=heights, name="h", **line_style(series_style(0)))
+    figure.add_scatter(
+        x=[-1, 1], y=[heights[0], heights[-1]], mode="lines", name="chord", line=DASHED
+    )
+    figure.add_scatter(
+        x=[z, z],
+        y=[at_z, on_chord],
+        mode="lines+markers",
+        name="at z",
+        line={"color": series_style(1).colour, "width": 3},
+        marker={"size": 9},
+    )
+    words = f"At z = {z:g} h is {at_z:.3f} and the chord {on_chord:.3f}."
+    return finish_figure(legend_below(figure), alt=words)
+
+
 def is_within(view: Merge) -> bool:
     """Return whether Corollary 1 as printed bounds the distance to the chord at alpha."""
     distance = float(chord_distance(view, np.array([view.merge_ratio]))[0])
@@ -360,6 +462,7 @@ def is_within(view: Merge) -> bool:
 @on_trial(
     "chord",
     Merge,
+    picture=lambda view: with_chord(view),
     holds=is_within,
     source="FADRM, Corollary 1",
     statement=r"For an $L$-Lipschitz $h$ and $z = \alpha x + (1-\alpha)y$: $|h(z) - \alpha h(x) - "
@@ -370,8 +473,8 @@ def is_within(view: Merge) -> bool:
     r"is the distance of $h$ at $z$ from its chord.",
     right=r"$2L\,\alpha(1-\alpha)\lVert x-y\rVert$, attained by $|x-c|$ with its kink at $z$.",
     reason=r"From $z$ it is $(1-\alpha)\lVert x-y\rVert$ to $x$ and $\alpha\lVert x-y\rVert$ to "
-    r"$y$. Weighed with $\alpha$ "
-    r"and $1-\alpha$ that is $\alpha(1-\alpha)\lVert x-y\rVert$ twice; printed is one of the two.",
+    r"$y$. Weighted by $\alpha$ and $1-\alpha$, these give $\alpha(1-\alpha)\lVert x-y\rVert$ twice; "
+    r"the paper prints it once.",
     verdict=FAILS,
     survives="A bound of that form, with twice the constant.",
 )

@@ -76,7 +76,7 @@ def test_each_purpose_shows_the_chosen_method_beside_the_strongest_plain_one(
         sentence = lab.sentence(world, settings, NOTHING)
         if settings.method != rival:
             pairs = lab.paired(world, settings, settings.method, rival)
-            assert f"{settings.method} minus {rival}: {sum(pairs) / 5:+.3f}" in sentence
+            assert f"{settings.method} minus {rival}: {20 * sum(pairs):+.1f} points" in sentence
         button = lab.purpose_buttons(world)[list(lab.PURPOSES.values()).index(state)]
         assert button.change(world.start.replace(data="shapes", up="mlp")) == settings
 
@@ -101,7 +101,7 @@ def test_what_is_missing_says_why_once(world: lab.World) -> None:
     assert (
         sentence.count("representations") == 1
         and "krr_st" in sentence
-        and "Higher mean: 2 of 19 methods; beyond chance: 1." in sentence
+        and "2 of 19 methods have a higher mean; for 1, the interval excludes zero." in sentence
     )
 
 

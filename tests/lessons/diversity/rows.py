@@ -13,7 +13,7 @@ from ddlab.methods import (
 from ddlab.methods.shared import descent
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, mean
-from tests.lessons.rows import Recipe
+from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     TAPE,
     UPDATES,
@@ -50,7 +50,10 @@ def adjusted() -> Tensors:
 def diverse(column: str, new: tuple, old: tuple) -> Gain:
     names = ("start", "lambda_var", "push")
     return between(
-        "diversity", column, dict(zip(names, new, strict=True)), dict(zip(names, old, strict=True))
+        "diversity",
+        column,
+        dict(zip(names, new, strict=False)),
+        dict(zip(names, old, strict=False)),
     )
 
 
@@ -64,6 +67,9 @@ REAL = ("real", 0.11, "none")
 
 
 NOISE = ("noise", 0.01, "none")
+
+
+LONG_PUSH = ("real", 0.11, "directed, ρ = .5")
 
 
 def pushed(
@@ -104,17 +110,22 @@ LABS = {
         "student": g.student,
         "points": 12,
     },
+    "FivePoints": lambda g: {},
     "TwoGaps": lambda g: {},
-    "DiversityView": lambda g: {
-        "data": g.data,
-        "teacher": g.teacher,
-        "sets": {"recovered": g.recovery().result()},
-        "points": 30,
-    },
 }
 
 
 RECIPES = [
+    Recipe(
+        "Five points",
+        (
+            (DRAG, (0, -0.8, -0.15)),
+            (DRAG, (1, 0.3, -0.15)),
+            (DRAG, (2, -0.3, -0.7)),
+            (DRAG, (3, -0.15, 0.6)),
+            (DRAG, (4, 0.8, 0.6)),
+        ),
+    ),
     Recipe(
         "What makes",
         (("initialisation", "real"), ("perturbation", "directed"), ("adjustment_radius", 0.5)),
@@ -123,6 +134,39 @@ RECIPES = [
 
 
 SENTENCES = [
+    (
+        "with the usual weights lie closer together than real ones",
+        lambda: diverse("distance", NOISE, ("real images",)).behind,
+    ),
+    (
+        "From real images the weight adds about three points",
+        lambda: (
+            0.02 < diverse("hard", REAL, ("real", 0.01, "none")).mean < 0.04
+            and 0.02 < diverse("online", REAL, ("real", 0.01, "none")).mean < 0.04
+        ),
+    ),
+    (
+        "a directed push covers two points less of the real images",
+        lambda: (
+            diverse("coverage", ("real", 0.11, "directed"), REAL).behind
+            and -0.025 < diverse("coverage", ("real", 0.11, "directed"), REAL).mean < -0.015
+        ),
+    ),
+    (
+        "at equal coverage, students of real starts are 19 points ahead of students of images from noise",
+        lambda: (
+            diverse("coverage", LONG_PUSH, NOISE).unseen
+            and round(100 * diverse("online", LONG_PUSH, NOISE).mean) == 19
+        ),
+    ),
+    (
+        "hardly moves them (.3% at most)",
+        lambda: all(
+            abs(diverse("distance", ("real", 0.11, push), REAL).mean)
+            < 0.0035 * mean("diversity", "distance", start="real", lambda_var=0.11, push="none")
+            for push in ("random", "directed")
+        ),
+    ),
     (
         "More weight pulls images apart",
         lambda: (
@@ -171,7 +215,7 @@ SENTENCES = [
         lambda: 0.02 < against_real("hard").mean < 0.03,
     ),
     (
-        "With the teacher's labels, random real images teach most",
+        "With the teacher's labels, students do best on random real images",
         lambda: -0.07 < against_real("online").mean < -0.055,
     ),
     (

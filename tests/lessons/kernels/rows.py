@@ -9,7 +9,6 @@ from torch import Tensor
 from ddlab.core.randomness import generator
 from ddlab.lessons.kernels import plane as kernel_plane
 from ddlab.methods import (
-    dm,
     kip,
 )
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
@@ -96,6 +95,7 @@ LABS = {
         "data": g.data,
         "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4),
     },
+    "KernelLine": lambda g: {},
     "KernelPlane": lambda g: {},
 }
 
@@ -169,24 +169,3 @@ SENTENCES = [
         ),
     ),
 ]
-
-
-WRONG = [
-    ("frozen", dm.Config.teaching(), "Give a Config"),
-    ("frozen", kip.Config.teaching(), "you froze 0%"),
-    ("frozen", kip.Config.teaching(corruption=0.69), "you froze 69%"),
-    ("frozen", kip.Config.teaching(corruption=0.7, images_per_class=2), "images_per_class"),
-    ("frozen", kip.Config.teaching(corruption=0.7, seed=1), "seed"),
-    ("frozen", kip.Config.teaching(corruption=0.7, iterations=601), "too long"),
-    ("frozen", kip.Config.teaching(corruption=0.7, kernel="conv1"), "too long"),
-]
-
-
-TRAINED = {
-    "noise frozen": ("frozen", kip.Config.teaching(corruption=0.7), "the class means"),
-    "zeros frozen": (
-        "frozen",
-        kip.Config.teaching(corruption=0.7, corrupted_by="zeros", learn_labels=True),
-        "",
-    ),
-}

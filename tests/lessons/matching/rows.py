@@ -135,6 +135,7 @@ METHODS = {
 
 
 LABS = {
+    "UnseenNetworks": lambda g: {"data": g.data},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
 }
 
@@ -146,8 +147,8 @@ RECIPES = [
 
 SENTENCES = [
     (
-        "**On digits, DM is ahead of every rival**, by two points of class means and by twenty of "
-        "random real images",
+        "**With one image of each digit, DM is ahead of every rival**: two points ahead of class means "
+        "and twenty ahead of random real images",
         lambda: (
             all(matching("digits", "DM", rival).ahead for rival in RIVALS_OF_DM)
             and 0.015 < matching("digits", "DM", "centres").mean < 0.025
@@ -155,8 +156,8 @@ SENTENCES = [
         ),
     ),
     (
-        "teach about twenty points more than ten random ones, with class labels alone, and two "
-        "points more than class means",
+        "students of ten learned digits end about twenty points ahead of students of ten random ones, "
+        "and two points ahead of class means (ten pairs)",
         lambda: (
             0.015 < matching("digits", "DM", "centres").mean < 0.025
             and 0.19 < matching("digits", "DM", "random").mean < 0.21
@@ -182,7 +183,7 @@ SENTENCES = [
         ),
     ),
     (
-        "On shapes averages teach *less* than random real images",
+        "On shapes students do *worse* on averages than on random real images",
         lambda: matching("shapes", "centres", "random").behind,
     ),
     (

@@ -3,6 +3,7 @@
 from tests.lessons.rows import Recipe
 
 LABS = {
+    "Replications": lambda g: {},
     "ProtocolLab": lambda g: {
         "data": g.data,
         "sets": [g.distilled, g.distilled],
@@ -12,5 +13,5 @@ LABS = {
 
 
 RECIPES = [
-    Recipe("", (("width", 32), ("epochs", 101), ("width", 16), ("epochs", 125))),
+    Recipe("The same", (("width", 16), ("epochs", 125), ("width", 64), ("epochs", 75))),
 ]

@@ -11,7 +11,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Laboratory
 from ddlab.lessons.paper_scale import lab as protocols
-from ddlab.lessons.paper_scale.lab import ProtocolLab, Tried, z_score
+from ddlab.lessons.paper_scale.lab import ProtocolLab, Settings, Tried, z_score
 
 
 @pytest.fixture
@@ -34,7 +34,8 @@ def test_a_row_for_each_protocol_and_z_of_the_one_on_show(lab: Laboratory) -> No
     words = (
         "50 epochs, width 32, views, 2 students of each set: 82.5% (sets 82.0, 83.0), -2.5 points"
     )
-    assert lab.sentence.startswith(words) and lab.sentence.endswith(f"z = {-2.495 / 0.5672:+.1f}.")
+    z_words = f"z = {-2.495 / 0.5672:+.1f} (with 2 sets, ask for 4)."
+    assert lab.sentence.startswith(words) and lab.sentence.endswith(z_words)
     lab.panel.value = lab.panel.value.replace(epochs=75)
     lab.runner.join(10)
     labels = [row.label for row in lab.results.shared]
@@ -49,9 +50,9 @@ def test_more_students_make_no_new_protocol(lab: Laboratory) -> None:
     assert [len(students) for students in row.sets] == [5, 5]
 
 
-def test_the_quest_asks_for_two_protocols(lab: Laboratory) -> None:
+def test_the_quest_asks_for_two_widths(lab: Laboratory) -> None:
     assert not lab.quest.met
-    for epochs, width in ((101, 32), (101, 64)):
+    for epochs, width in ((101, 16), (101, 64)):
         assert not lab.quest.met
         lab.panel.value = lab.panel.value.replace(epochs=epochs, width=width)
         lab.runner.join(10)
@@ -59,7 +60,7 @@ def test_the_quest_asks_for_two_protocols(lab: Laboratory) -> None:
 
 
 def test_z_takes_the_errors_of_both() -> None:
-    tried = Tried("x", ((89.0, 91.0), (88.0, 88.0), (90.0, 92.0)))
+    tried = Tried(Settings(), ((89.0, 91.0), (88.0, 88.0), (90.0, 92.0)))
     means = [90.0, 88.0, 91.0]
     own = statistics.stdev(means) / math.sqrt(3)
     expected = (statistics.fmean(means) - 89.7) / math.hypot(own, 0.6 / math.sqrt(5))

@@ -3,6 +3,7 @@
 from tests.lessons.rows import Recipe
 
 LABS = {
+    "Blend": lambda g: {"data": g.data, "teacher": g.teacher},
     "LabelsAgainstImages": lambda g: {
         "data": g.data,
         "teacher": g.teacher,

@@ -1,4 +1,4 @@
-"""The start page: its runs at a small scale, its table, its exercise, the index."""
+"""The start page: its runs at a small scale, its table, the index."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from ddlab import networks
 from ddlab.lessons import LESSONS, index
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.start_page import checks as start_page
-from ddlab.methods import selection, sre2l
+from ddlab.methods import sre2l
 from ddlab.training import supervised
 from tests.support import made_data
 
@@ -84,38 +84,9 @@ def test_the_table_shows_mean_and_interval() -> None:
     assert start_page.table(accuracies).splitlines() == [
         "| images | hard labels | online labels |",
         "|---|---|---|",
-        "| a | **0.20** (0.00 to 0.45) | **0.50** |",
-        "| b | **0.05** (0.00 to 0.69) | **1.00** (1.00 to 1.00) |",
+        "| a | **20%** (0% to 45%) | **50%** |",
+        "| b | **5%** (0% to 69%) | **100%** (100% to 100%) |",
     ]
-
-
-def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(small, capsys) -> None:
-    data, teacher, _ = small
-    lesson = ddlab.start("00_start")
-
-    def set_by(with_teacher: bool = True, **changes: Any) -> Any:
-        settings: dict[str, Any] = {"images_per_class": start_page.IMAGES_PER_CLASS} | changes
-        rule = selection.Config(**settings)
-        return ddlab.distill(
-            "selection", data, teacher if with_teacher else None, rule, progress=False
-        )
-
-    assert lesson.check("average", set_by(kind="average"))
-    wrong = [
-        None,
-        3,
-        set_by(),
-        set_by(kind="average", images_per_class=2),
-        set_by(False, kind="average"),
-    ]
-    hints = []
-    for answer in wrong:
-        capsys.readouterr()
-        assert not lesson.check("average", answer)
-        hints.append(capsys.readouterr().out)
-    assert all(hint.startswith("Not yet: ") for hint in hints) and len(set(hints)) == len(wrong), (
-        hints
-    )
 
 
 def test_the_index_names_every_lesson_and_its_links_lead_to_notebooks() -> None:

@@ -54,6 +54,7 @@ def square_trial(**changes: Any) -> Trial:
         "statement": r"$n^2 \le 10$ & so on",
         "symbols": "$n$: a number",
         "parameters": Size,
+        "picture": lambda view: loss_curves({"n": [view.size]}, title="n"),
         "show": square,
         "holds": lambda view: view.size**2 <= 10,
         "verdict": "fails",
