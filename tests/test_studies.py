@@ -108,6 +108,7 @@ CELLS: dict[str, list[tuple[Any, ...]]] = {
     "kernel_points": [("digits", "random", 1, 0), ("digits", "LS, noise", 10, 0)],
     "kernel_solved_by": [("digits", "true", 0), ("digits", "rbf", 0)],
     "kernel_students": [("digits", "random", 1, 0)],
+    "label_networks": [("perceptron", "perceptron", 0)],
     "labelled_sets": [("random real", 0), ("DM", 0)],
     "learned_labels": [
         ("noise", 100, "the learner's network", 1, 0),
@@ -115,6 +116,7 @@ CELLS: dict[str, list[tuple[Any, ...]]] = {
         ("true labels", 100, "the learner's network", 1, 0),
     ],
     "matching": [("digits", "random", 0), ("digits", "DM", 0), ("digits", "DC", 0)],
+    "matching_counts": [(2, "DM", 0), (5, "centres", 0)],
     "matching_labels": [("random", 0)],
     "matching_networks": [("batch", "average", "relu", 0)],
     "matching_transfer": [("random real images", 0)],
@@ -145,6 +147,7 @@ CELLS: dict[str, list[tuple[Any, ...]]] = {
         ("real images", 10, "random", False, "none", None, None, None, None, None, 0)
     ],
     "siamese": [("shapes", "random", None, 0)],
+    "swapped_labels": [("class means", 0), ("a hundred digits, learned labels", 0)],
     "teaching_stability": [
         ("one network", "ConvNet", True, 0.02, 0),
         ("one network", "MLP", True, None, 0),

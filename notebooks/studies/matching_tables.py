@@ -74,7 +74,11 @@ def matching(data: str, rule: str, seed: int) -> float:
 
 def matching_counts(images_per_class: int, rule: str, seed: int) -> float:
     """A student of digits by a rule, with more than one image of each class."""
-    distilled = image_set("digits", rule, seed, count=images_per_class)
+    if rule == SHORT_DM:
+        config = dm.Config.teaching(images_per_class=images_per_class, seed=seed)
+        distilled = ddlab.distill("dm", images_of("digits"), config=config, **QUIET)
+    else:
+        distilled = image_set("digits", rule, seed, count=images_per_class)
     return accuracy(distilled, "digits", student_config(images_of("digits")), seed)
 
 
@@ -142,13 +146,15 @@ def matching_labels(rule: str, seed: int) -> tuple[float, ...]:
     )
 
 
-RULES_OF_COUNTS = ("random", "k_means", "centres", "DM")
+SHORT_DM = "DM, 50 updates"
+RULES_OF_COUNTS = ("random", "k_means", "centres", "DM", SHORT_DM)
 STUDIES = (
     Study(
         name="matching_counts",
         description="Digits (16 px), two and five images of each class, as in the table `matching`: "
-        "DM from random real images (200 updates, batches of 64, ConvNet of width 32), the random "
-        "ones, k-means centres, and the real images nearest to them. Students with class labels.",
+        "DM from random real images (200 updates, batches of 64, ConvNet of width 32; or the teaching "
+        "preset, 50 updates), the random ones, k-means centres, and the real images nearest to them. "
+        "Students with class labels.",
         setting=("images_per_class", "rule", "seed"),
         measured=("hard",),
         seeds=range(10),

@@ -101,8 +101,10 @@ def sentence(world: Any, settings: Settings, results: Results) -> str:
     places, labels = dragging.numbers(settings.points).unbind(1)
     nearest = (PLACES - places[:, None]).abs().argmin(1)
     miss = float((curves.sum(1)[nearest] - labels).abs().max())
-    passes = "passes through" if settings.ridge == 0 else f"misses by up to {miss:.2f}"
-    return f"{_words(weights)} The sum {passes} the three labels."
+    ending = f"misses the three labels by up to {miss:.2f}"
+    if settings.ridge == 0:
+        ending = "passes through the three labels"
+    return f"{_words(weights)} The sum {ending}."
 
 
 KernelLine = Lab(

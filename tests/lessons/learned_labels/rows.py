@@ -75,6 +75,19 @@ def pictured(count: int, pictures: str = "shapes", rival: str = "one real digit"
 
 
 LEARNER = "the learner's network"
+DIGITS = "a hundred digits, learned labels"
+
+
+def by_network(student: str, learner: str, other: str) -> Gain:
+    """What a student gains from the labels that one network learned, over those of another."""
+    return between(
+        "label_networks", "accuracy", {"learner": learner}, {"learner": other}, student=student
+    )
+
+
+def shapes_by(trained_on: str, rival: str) -> Gain:
+    """What perceptrons that are tested on shapes gain."""
+    return between("swapped_labels", "accuracy", {"trained_on": trained_on}, {"trained_on": rival})
 
 
 def blurred_noise(width: int, seed: int) -> Tensor:
@@ -100,6 +113,20 @@ RECIPES = [
 
 
 SENTENCES = [
+    (
+        "no difference is seen. A perceptron falls",
+        lambda: (
+            by_network("ConvNet", "ConvNet", "perceptron").unseen
+            and by_network("perceptron", "perceptron", "ConvNet").ahead
+        ),
+    ),
+    (
+        "teach shapes better than ten class means, and three points less than a hundred real shapes",
+        lambda: (
+            shapes_by(DIGITS, "class means").ahead
+            and round(100 * shapes_by(DIGITS, "a hundred shapes").mean) == -3
+        ),
+    ),
     (
         "learned labels are at most a point ahead of the true ones during the training",
         lambda: not label_gain(1).behind and 0 < label_gain(1).mean < 0.0125,

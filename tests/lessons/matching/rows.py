@@ -92,6 +92,12 @@ def matching(data: str, new: str, old: str) -> Gain:
     return between("matching", "hard", {"rule": new}, {"rule": old}, data=data)
 
 
+def counted(images_per_class: int, rule: str) -> Gain:
+    """What a rule gains over k-means centres, with more than one image of each digit."""
+    rules = {"rule": rule}, {"rule": "centres"}
+    return between("matching_counts", "hard", *rules, images_per_class=images_per_class)
+
+
 RIVALS_OF_DM = ("random", "k_means", "herding", "centres", "DC")
 
 
@@ -146,6 +152,16 @@ RECIPES = [
 
 
 SENTENCES = [
+    (
+        "With five no difference is seen",
+        lambda: (
+            counted(2, "DM").ahead and counted(5, "DM").unseen and counted(5, "DM, 50 updates").behind
+        ),
+    ),
+    (
+        "with five images of each digit, no lead over k-means centres is left",
+        lambda: not any(counted(5, rule).ahead for rule in ("DM", "DM, 50 updates")),
+    ),
     (
         "**With one image of each digit, DM is ahead of every rival**: two points ahead of class means "
         "and twenty ahead of random real images",
