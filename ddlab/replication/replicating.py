@@ -609,19 +609,22 @@ class _Work:
         if self.kind == "ld":
             network = NetworkSpec.from_dict(distilled.provenance["config"]["network"])
             return ld.student(distilled, **{"network": network} | self.student_changes)
-        published_fields: dict[str, Any] = {"labels": "hard"}
-        if self.teachers:
-            published_fields = {"labels": "online", **_network(self.printed)}
+        changes = dict(self.student_changes)
         if self.name == "mtt":
-            published_fields["learning_rate"] = float(distilled.target("steps").rates)
+            changes.setdefault("learning_rate", float(distilled.target("steps").rates))
+        return self.published_student().replace(**changes)
+
+    def published_student(self) -> supervised.Config:
+        """Return how the paper trains a student, as far as this does not depend on the set."""
+        fields: dict[str, Any] = {"labels": "hard"}
+        if self.teachers:
+            fields = {"labels": "online", **_network(self.printed)}
         if self.name == "fadrm":
-            published_fields |= _FADRM_STUDENTS[self.printed["images_per_class"]]
+            fields |= _FADRM_STUDENTS[self.printed["images_per_class"]]
         if self.name == "rded":
-            published_fields |= _rded_student(self.printed, distilled.classes)
+            fields |= _rded_student(self.printed, self.data.classes)
         dataset = _PRESETS[self.printed["dataset"]]
-        return supervised.Config.paper(
-            dataset, recipe=self.kind, **published_fields | self.student_changes
-        )
+        return supervised.Config.paper(dataset, recipe=self.kind, **fields)
 
     def accuracy(self, distilled: DistilledSet, seed: int) -> float:
         """Train a student, or solve a regression, and return its percent of the test images."""
@@ -823,7 +826,10 @@ def _differences(
         if value != published_value:
             lines.append(f"{option.name} {_words(value)} in place of {_words(published_value)}")
     for field_name, value in work.student_changes.items():
-        lines.append(f"students' {field_name}: {_words(value)}")
+        line = f"students' {field_name} {_words(value)}"
+        if work.kind != "ld":  # whose students follow the set
+            line += f" in place of {_words(getattr(work.published_student(), field_name))}"
+        lines.append(line)
     is_whitened = "ZCA" in work.printed["setting"]
     if is_whitened:
         lines.append("whitened pixels are kept as bytes")
