@@ -82,7 +82,7 @@ LESSONS: dict[str, Entry] = {
         folder="trajectories",
         title="Trajectories",
         finds="how far ten images lead along an expert's path (MTT)",
-        minutes=43,
+        minutes=44,
     ),
     "65_learned_labels": Entry(
         folder="learned_labels",
@@ -94,7 +94,7 @@ LESSONS: dict[str, Entry] = {
         folder="generators",
         title="Generators",
         finds="whether invented steps need their order (GTN)",
-        minutes=44,
+        minutes=45,
     ),
     "75_memories": Entry(
         folder="memories",

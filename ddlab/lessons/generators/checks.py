@@ -70,8 +70,8 @@ WEIGHT_GRADIENT = Exercise(
     },
     look="Each row is a chain of two derivatives: of g v in v = V / |V|, and of v in V.",
     success=(
-        "Your gradient equals autograd's. It is orthogonal to V, so gradient descent makes V "
-        "longer with each step, and later steps turn its direction less."
+        "Your gradient equals autograd's. It is orthogonal to V: a move along V itself changes nothing. "
+        "Plain gradient descent therefore makes V longer with each step (the page uses Adam)."
     ),
 )
 

@@ -24,6 +24,8 @@ POINTS = "training points"
 REAL_WEIGHT = 1.0
 # Shortest and longest arrow, in units of the axes: a shorter one would hide behind its point.
 _ARROW = (0.25, 0.7)
+# Shorter pulls are rounding, and have no arrow.
+_STILL = 1e-4
 _REAL_DOTS = 21
 
 
@@ -146,6 +148,8 @@ def add_arrows(figure: go.Figure, points: Tensor, pull: Tensor, colour: str) -> 
     # Unequal pulls stay unequal, but none leaves the plot: lengths saturate.
     length = pull.norm(dim=1, keepdim=True)
     shortest, longest = _ARROW
+    moves = length[:, 0] > _STILL
+    points, pull, length = points[moves], pull[moves], length[moves]
     arrows = pull / length.clamp(min=1e-12) * (shortest + (longest - shortest) * length.tanh())
     for (x, y), (across, up) in zip(points.tolist(), arrows.tolist(), strict=True):
         figure.add_annotation(

@@ -99,8 +99,8 @@ def plane(surface: Surface, expert: Path, means: Path, current: Path, loss_on: s
         paths={name: surface.plane.places(path.weights) for name, path in paths.items()},
         points={"goal": (1.0, 0.0)},
         share=surface.plane.share(weights_on_show),
-        title=f"Squared distance left: {left(current, way):.2f}",
-        x_label="along the expert's way (weights)",
+        title=f"Squared distance left: {left(current, way):.0%}",
+        x_label="along the line from start to goal (weights)",
         y_label="away from it",
         loss_label=f"loss on {loss_on}",
         height=_HEIGHT,
@@ -128,7 +128,6 @@ def left_chart(learned: tuple, rivals: tuple, on_show: tuple[int, float]) -> go.
         on_show,
         title="Squared distance left, mean of all experts (ring: this expert, on show)",
         y_label="squared distance left",
-        percent=False,
     )
 
 
@@ -176,9 +175,9 @@ def sentence(world: World, settings: Settings, results: Results) -> str:
             f"{config.iterations}."
         )
     distance_left, rate, right = scores
-    than = "" if rival is None else f", and class means {rival[0]:.2f}"
+    than = "" if rival is None else f", and class means {rival[0]:.0%}"
     return (
-        f"{setting}: the images leave {distance_left:.2f} of the squared way (mean of {config.experts} "
+        f"{setting}: the images leave {distance_left:.0%} of the squared distance (mean of {config.experts} "
         f"experts){than}. The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}. Students "
         f"reach {right:.1%}.{earlier_update(results, mtt.expert_updates(config))}"
     )
@@ -232,8 +231,8 @@ TrajectoryLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"For two numbers of steps N, learn images that leave {AHEAD} less of the squared distance "
-        "than class means.",
+        f"For two numbers of steps N, learn images that leave {100 * AHEAD:.0f} points less of the squared "
+        "distance than class means.",
         quest_met,
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ddlab import records
 from ddlab.data import text
 from ddlab.methods import (
     dd,
@@ -11,7 +12,7 @@ from ddlab.methods import (
     tdd,
 )
 from ddlab.runs import Inputs
-from tests.lessons.gains import Gain, between
+from tests.lessons.gains import Gain, between, gain
 from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     SEED,
@@ -82,6 +83,19 @@ def starts(learner: str, steps: int, images: str) -> Gain:
     )
 
 
+def more_by_steps(learner: str, steps: int) -> Gain:
+    """By how much the lead over class means grows from one step to so many, for one start."""
+    table = records.load("unrolled_starts")
+    leads = []
+    for count in (steps, 1):
+        learned, means = (
+            table.values("others", learner=learner, steps=count, images=images)
+            for images in ("one start", "class means")
+        )
+        leads.append([a - b for a, b in zip(learned, means, strict=True)])
+    return gain(*leads)
+
+
 METHODS = {
     "DD": Row(
         unrolled,
@@ -118,6 +132,14 @@ RECIPES = [
 
 SENTENCES = [
     (
+        "More steps help the perceptron's images more than they help class means",
+        lambda: all(more_by_steps("perceptron", n).ahead for n in (3, 10)),
+    ),
+    (
+        "The ConvNet's fall further behind",
+        lambda: more_by_steps("ConvNet", 10).behind,
+    ),
+    (
         "are ten points behind class means after one step",
         lambda: starts("perceptron", 1, "one start").behind,
     ),
@@ -126,7 +148,7 @@ SENTENCES = [
         lambda: all(starts("perceptron", n, "one start").unseen for n in (3, 10)),
     ),
     (
-        "win at each length, by 26, 23 and 8 points",
+        "are ahead at every $N$, by 26, 23 and 8 points",
         lambda: (
             [round(100 * starts("perceptron", n, "four starts an update").mean) for n in (1, 3, 10)]
             == [26, 23, 8]

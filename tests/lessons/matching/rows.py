@@ -155,7 +155,9 @@ SENTENCES = [
     (
         "With five no difference is seen",
         lambda: (
-            counted(2, "DM").ahead and counted(5, "DM").unseen and counted(5, "DM, 50 updates").behind
+            counted(2, "DM").ahead
+            and counted(5, "DM").unseen
+            and counted(5, "DM, 50 updates").behind
         ),
     ),
     (

@@ -5,7 +5,7 @@ import dataclasses
 import torch
 from torch import Tensor, nn
 
-from ddlab import networks
+from ddlab import networks, records
 from ddlab.methods import mtt
 from ddlab.runs import Inputs
 from ddlab.training import ordered, trajectories
@@ -78,6 +78,17 @@ def paths(column: str, new: str, old: str, steps: int = 10) -> Gain:
     return between("trajectories", column, {"images": new}, {"images": old}, steps=steps)
 
 
+def closer_runs(steps: int) -> int:
+    """In how many of ten pairs MTT ends closer to the expert than class means."""
+    table = records.load("trajectories")
+    pairs = zip(
+        table.values("left", images="MTT", steps=steps),
+        table.values("left", images="class means, best rate", steps=steps),
+        strict=True,
+    )
+    return sum(learned < means for learned, means in pairs)
+
+
 METHODS = {
     "MTT": Row(matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
 }
@@ -111,7 +122,29 @@ SENTENCES = [
         ),
     ),
     (
-        "with twenty no difference is seen",
-        lambda: paths("left", "MTT", "class means, best rate", steps=20).unseen,
+        "with twenty nine of ten runs end closer, and one fails",
+        lambda: (
+            paths("left", "MTT", "class means, best rate", steps=20).unseen
+            and closer_runs(steps=20) == 9
+        ),
+    ),
+    (
+        "end five and three points *behind* students of class means",
+        lambda: (
+            [
+                round(100 * paths("accuracy", "MTT", "class means, best rate", steps=n).mean)
+                for n in (1, 5)
+            ]
+            == [-5, -3]
+            and all(
+                paths("accuracy", "MTT", "class means, best rate", steps=n).behind for n in (1, 5)
+            )
+        ),
+    ),
+    (
+        "With ten and twenty steps no difference is seen",
+        lambda: all(
+            paths("accuracy", "MTT", "class means, best rate", steps=n).unseen for n in (10, 20)
+        ),
     ),
 ]
