@@ -137,7 +137,7 @@ def check_carry(answer: Any) -> str:
         f"as many steps (the means of {_SEEDS} seeds)."
     )
     if accuracy >= rival + _AHEAD:
-        return f"{statement} Images that met new starts serve starts that they never met."
+        return f"{statement} Images that met new starts work from starts that they never met."
     if answer.starts == "fixed":
         hint = "All updates have met one start. Which starts should the images have met?"
     elif answer.iterations < _FEW_UPDATES:
