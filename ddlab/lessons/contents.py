@@ -70,7 +70,7 @@ LESSONS: dict[str, Entry] = {
         folder="representations",
         title="Representations: a network's answers as targets",
         finds="whom the answers of an untrained network help (ReLA)",
-        minutes=45,
+        minutes=44,
     ),
     "60_learning_through_training": Entry(
         folder="learning_through_training",

@@ -185,11 +185,11 @@ SENTENCES = [
         lambda: not few_images("untrained").behind,
     ),
     (
-        "nothing that ten pairs can show for the four on the right",
+        "nothing that ten pairs can show for VICReg, SwAV, SimCLR and MoCo",
         lambda: all(target_gain(name).unseen for name in ("simclr", "vicreg", "moco", "swav")),
     ),
     (
-        "The answers help objectives that learn slowly (DINO, BYOL, SimSiam, Barlow Twins)",
+        "the answers help those that learn slowly by themselves (DINO, BYOL, SimSiam, Barlow Twins)",
         lambda: all(
             target_gain(name).ahead for name in ("dino", "byol", "simsiam", "barlow_twins")
         ),
