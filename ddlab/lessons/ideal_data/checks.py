@@ -16,6 +16,7 @@ SIGMAS = world.SIGMAS.values
 TEACHERS = ("trained", "posterior of the distilled")
 # Share of right decisions in exercise 3; the best possible is .921, hard labels reach .86.
 QUIET = 0.91
+MOST_TEACHER = 0.9  # of a target of exercise 3
 PER_CLASS = 512  # points that stand for G: right to less than one percent
 # Of the picture on each side.
 _PIXELS = 96
@@ -161,6 +162,11 @@ def check_quiet(answer: Any) -> str:
         raise NotYet(
             "Keep samples, seeds and the 1000 updates as they are; you changed "
             f"{', '.join(sorted(changed - free))}."
+        )
+    if answer.relabelling > MOST_TEACHER:
+        raise NotYet(
+            f"With rho = {answer.relabelling:g} hardly anything is left of the label. Keep a tenth of it "
+            f"or more: rho <= {MOST_TEACHER:g}."
         )
     judged = at_the_end(answer)
     statement = (

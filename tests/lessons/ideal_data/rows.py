@@ -152,12 +152,13 @@ SENTENCES = [
 
 
 RIGHT = [
-    ("quiet", Toy(deviation=1.0, relabelling=1.0)),
+    ("quiet", Toy(deviation=1.0, relabelling=0.8)),
 ]
 
 
 WRONG = [
     ("quiet", Toy(deviation=1.0, momentum=0.9, learning_rate=0.01), "Shorter steps"),
     ("quiet", Toy(deviation=1.0, relabelling=0.1), "smaller share"),
+    ("quiet", Toy(deviation=1.0, relabelling=1.0), "hardly anything is left"),
     ("quiet", Toy(deviation=0.2), "you changed deviation"),
 ]
