@@ -60,7 +60,7 @@ class Lesson:
             self._verdicts[key].follow(prediction)
         return prediction
 
-    def compare(self, key: str, result: str, *, right: int, why: str = "") -> None:
+    def compare(self, key: str, result: str, *, right: int) -> None:
         """Show a line that says, once an answer is locked, whether it was right.
 
         Before that it tells nothing of the result; it changes by itself.
@@ -69,7 +69,6 @@ class Lesson:
             key: of the question.
             result: what was measured, with its number.
             right: the number of the answer that the result agrees with, from 0.
-            why: a reason that the page shows, or whose source it names.
 
         Raises:
             DDLabError: an answer that the question does not offer.
@@ -81,8 +80,7 @@ class Lesson:
             replies = []
             for choice in choices:
                 verdict = "Right" if choice == answer else f"Not so; it is: {answer}"
-                sentence = f"You said: {choice}. {verdict}. Measured: {result}. {why}"
-                replies.append(sentence.rstrip())
+                replies.append(f"You said: {choice}. {verdict}. Measured: {result}.")
             return replies
 
         verdict = Verdict(reply)

@@ -67,24 +67,24 @@ def test_a_verdict_comes_by_itself_once_a_guess_is_locked(capsys, verdicts: list
     assert "seed 3" in printed and "torch" in printed
     prediction = lesson.predict("distance", "Which?", ["a", "b"])
     prediction.choose("a")
-    lesson.compare("distance", "3.5", right=1, why="Because.")
+    lesson.compare("distance", "3.5", right=1)
     (verdict,) = verdicts
     assert "Lock your guess" in verdict.text and "3.5" not in verdict.text, "nothing of the answer"
     prediction.lock()
-    assert verdict.text == "You said: a. Not so; it is: b. Measured: 3.5. Because."
-    lesson.compare("distance", "3.5", right=0, why="So.")
-    assert verdicts[-1].text == "You said: a. Right. Measured: 3.5. So."
+    assert verdict.text == "You said: a. Not so; it is: b. Measured: 3.5."
+    lesson.compare("distance", "3.5", right=0)
+    assert verdicts[-1].text == "You said: a. Right. Measured: 3.5."
     with pytest.raises(DDLabError, match="right must be an integer in \\[0, 1\\]; given 2"):
-        lesson.compare("distance", "3.5", right=2, why="Because.")
+        lesson.compare("distance", "3.5", right=2)
 
 
 def test_a_page_without_a_kernel_has_the_replies_to_all_answers(verdicts: list[Any]) -> None:
     lesson = ddlab.start("50_kernels")
     prediction = lesson.predict("size", "How many?", ["few", "many"])
-    lesson.compare("size", "3", right=1, why="It is so.")
+    lesson.compare("size", "3", right=1)
     assert verdicts[0].replies == [
-        "You said: few. Not so; it is: many. Measured: 3. It is so.",
-        "You said: many. Right. Measured: 3. It is so.",
+        "You said: few. Not so; it is: many. Measured: 3.",
+        "You said: many. Right. Measured: 3.",
     ]
     assert verdicts[0].button == prediction.on_page["button"]
 
@@ -94,13 +94,13 @@ def test_cells_may_run_in_any_order(verdicts: list[Any]) -> None:
     locked, and the verdict finds it.
     """
     name = "90_theorems_on_trial"
-    ddlab.start(name).compare("key", "b", right=1, why="So.")
+    ddlab.start(name).compare("key", "b", right=1)
     (verdict,) = verdicts
     assert "Lock your guess" in verdict.text
     prediction = ddlab.start(name).predict("key", "Which?", ["a", "b"])
     prediction.choose("a")
     prediction.lock()
-    assert verdict.text == "You said: a. Not so; it is: b. Measured: b. So."
+    assert verdict.text == "You said: a. Not so; it is: b. Measured: b."
     again = ddlab.start(name)
     assert again.predict("key", "Which?", ["a", "b"]).locked == "a"
     other = again.predict("key", "Which now?", ["c", "d"])
@@ -108,7 +108,7 @@ def test_cells_may_run_in_any_order(verdicts: list[Any]) -> None:
     other.choose("d")
     other.lock()
     assert verdict.text.startswith("You said: d. Right.")
-    ddlab.start(NAME).compare("key", "b", right=1, why="So.")
+    ddlab.start(NAME).compare("key", "b", right=1)
     assert "Lock your guess" in verdicts[-1].text, "another page's answers are its own"
 
 
