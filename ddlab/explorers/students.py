@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from ..core import interval
@@ -110,9 +111,9 @@ def difference_chart(
     """
     title = f"Students, minus {rival}"
     figure = start_figure(
-        title=title, x_label="difference of accuracy", y_label="images", height=height
+        title=title, x_label="difference of accuracy (points)", y_label="images", height=height
     )
-    values_by_name = {name: list(values) for name, values in ahead.items() if values}
+    values_by_name = {name: 100 * np.array(values) for name, values in ahead.items() if values}
     for row, (name, values) in enumerate(values_by_name.items()):
         style = series_style(0 if name in learned else 1)
         dot = {"size": 5, "opacity": 0.5}
@@ -128,9 +129,9 @@ def difference_chart(
         title="",
         range=[-0.6, len(values_by_name) - 0.4],
     )
-    clauses = [f"{name} {statistics.fmean(values):+.1%}" for name, values in values_by_name.items()]
+    clauses = [f"{name} {statistics.fmean(values):+.1f}" for name, values in values_by_name.items()]
     description = ", ".join(clauses)
-    return finish_figure(figure, alt=f"{title}, mean and each student: {description}.")
+    return finish_figure(figure, alt=f"{title}, mean and each student, in points: {description}.")
 
 
 def accuracy_text(accuracies: Accuracies, *, signed: bool = False) -> str:

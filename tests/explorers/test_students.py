@@ -40,5 +40,5 @@ def test_pairs_are_of_one_seed_though_students_are_missing() -> None:
 
 def test_a_set_without_a_pair_is_left_out_of_the_chart() -> None:
     figure = difference_chart({"ours": [0.1, 0.3], "others": []}, "real", height=300)
-    assert [list(trace.x) for trace in figure.data] == [[0.1, 0.3], [0.2]]
+    assert [list(trace.x) for trace in figure.data] == [[10, 30], [20]]  # points
     assert list(figure.layout.yaxis.ticktext) == ["ours"]

@@ -13,7 +13,7 @@ from torch import Tensor
 from ...core import Parameters, parameter
 from ...core.randomness import generator
 from ...explorers import Chart, Drag, Lab, Quest, Results
-from ...explorers.ready import HEIGHT, world_of
+from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import faint, legend_below, neutral
 from ..shared import dragging, one_weight
@@ -23,6 +23,7 @@ CROWD = 0.7 * torch.randn(300, 2, generator=generator(0, 0, "crowd"), dtype=torc
 RADIUS = 0.5  # of a circle, at first
 ENOUGH = 0.65  # of the crowd, for the quest
 _POINTS = "your five points"
+_HEIGHT = 440
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def plane(settings: Settings) -> go.Figure:
     is_covered = covered(settings)
     title = f"Covered: {share_covered(settings):.0%} of the crowd"
     figure = start_figure(
-        title=title, x_label="first feature", y_label="second feature", height=HEIGHT
+        title=title, x_label="first feature", y_label="second feature", height=_HEIGHT
     )
     for name, chosen, colour in (
         ("not covered", ~is_covered, faint(neutral("quiet"), 0.7)),

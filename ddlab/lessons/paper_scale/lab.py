@@ -26,7 +26,7 @@ from ...figures import encode_grid, tried_settings
 from ...figures.theme import faint, neutral
 from ...training import supervised
 
-EPOCHS = (25, 50, 75, 101, 125, 150, 200, 301)
+EPOCHS = (25, 50, 60, 75, 101, 125, 150, 200, 301)
 WIDTHS = (16, 32, 64)
 CLOSE_ENOUGH = 0.5  # points: what counts as reaching a printed number
 _ROWS = 6  # protocols on the chart, the newest ones

@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from ... import records
 from ...core import Parameters, narrow, parameter
-from ...explorers import Chart, Html, Lab, Named, Results, Row
+from ...explorers import Chart, Html, Lab, Named, Results
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import literal, neutral
 
-_HEIGHT = 470
+_HEIGHT = 460
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class World:
     def __init__(self) -> None:
         rows = [entry for entry in records.load("replications").rows if entry["printed"]]
         rows.sort(key=lambda entry: entry["difference"])
-        self.entries = {f"{entry['row']} ({entry['dataset']})": entry for entry in rows}
+        self.entries = {entry["row"]: entry for entry in rows}
         names = tuple(self.entries)
         middle = min(names, key=lambda name: abs(self.entries[name]["difference"]))
         self.start = narrow(Settings, row=names)(row=middle)
@@ -78,7 +78,6 @@ def rows_chart(entries: tuple[tuple[str, dict[str, Any]], ...], on_show: str) ->
         ticktext=[literal(row) for row in place],
         tickfont_size=11,
     )
-    figure.update_layout(legend={"y": 1, "yanchor": "bottom", "x": 1, "xanchor": "right"})
     listed = ", ".join(f"{row} {entry['difference']:+.1f}" for row, entry in entries)
     return finish_figure(figure, alt=f"Ours minus printed in points: {listed}.")
 
@@ -97,7 +96,7 @@ def differences(name: str, entry: dict[str, Any]) -> str:
         f"student{'s' * (entry['students'] > 1)} of each"
     )
     return (
-        f"<p><b>{html.escape(name)}</b>: {budget}, {entry['seconds'] / 60:.0f} minutes on "
+        f"<p><b>{html.escape(name)}</b> ({html.escape(entry['dataset'])}): {budget}, {entry['seconds'] / 60:.0f} minutes on "
         f"{html.escape(entry['machine'])}. Printed by {html.escape(entry['source'])}.</p>"
         + (
             f"<p>What differs:</p><ul>{items}</ul>"
@@ -128,10 +127,8 @@ Replications = Lab(
     World,
     controls=("row",),
     views=[
-        Row(
-            Chart(rows_data, rows_chart, click=choose, ghosts=False),
-            Html(list_data, differences),
-        )
+        Chart(rows_data, rows_chart, click=choose, ghosts=False),
+        Html(list_data, differences),
     ],
     sentence=sentence,
 )

@@ -141,7 +141,7 @@ def outcome_figure(figure: go.Figure | None) -> go.Figure:
     if figure is not None:
         return go.Figure(figure)  # the view adds to its drawing, and the outcome stays as it is
     title = "Lock an answer: then the figure opens"
-    empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=314)
+    empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=306)
     return finish_figure(empty, alt="Nothing is drawn before an answer is locked.")
 
 

@@ -24,7 +24,7 @@ STEPS = 200
 STUDENTS = 30  # in the picture
 # Simulated for each point: their mean has an error of a twentieth of their deviation.
 RUNS = 500
-_HEIGHT = 314  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
+_HEIGHT = 306  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
 # functions of slope 1
 KINK = "|x - c|"

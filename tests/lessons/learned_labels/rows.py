@@ -121,7 +121,7 @@ SENTENCES = [
         ),
     ),
     (
-        "teach shapes better than ten class means, and three points less than a hundred real shapes",
+        "are ahead of ten class means, and three points behind a hundred real shapes",
         lambda: (
             shapes_by(DIGITS, "class means").ahead
             and round(100 * shapes_by(DIGITS, "a hundred shapes").mean) == -3
@@ -141,7 +141,7 @@ SENTENCES = [
         lambda: -0.055 < pictured(500, rival="class means").mean < -0.035,
     ),
     (
-        "teach a perceptron about two thirds of the digits",
+        "a perceptron classifies about two thirds of the digits",
         lambda: (
             0.64
             < mean("learned_labels", "accuracy", pictures="shapes", count=100, network=LEARNER)

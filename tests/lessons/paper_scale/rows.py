@@ -13,5 +13,5 @@ LABS = {
 
 
 RECIPES = [
-    Recipe("The same", (("width", 16), ("epochs", 125), ("width", 64), ("epochs", 75))),
+    Recipe("The same", (("width", 16), ("epochs", 125), ("width", 64), ("epochs", 60))),
 ]
