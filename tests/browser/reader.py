@@ -63,6 +63,16 @@ _TIGHT = """([least, conclusion, square, most]) => {
     texts.forEach(([words, place], number) => texts.slice(number + 1).forEach(([others, other]) => {
       if (lies(place, other)) note(`'${words}' lies on '${others}'`);
     }));
+    const [title, beside] = ['.gtitle', '.ytitle']
+      .map((kind) => graph.querySelector(kind)?.getBoundingClientRect());
+    if (title && beside?.top < title.bottom - 2 && beside.right > title.left)
+      note('the y label reaches the title');
+    const plotted = [...graph.querySelectorAll('.nsewdrag')].map((area) => area.getBoundingClientRect());
+    graph.querySelectorAll('[clip-path] text').forEach((text) => {
+      const place = text.getBoundingClientRect();
+      const isCut = place.width > 1 && plotted.every((area) => cuts(place, area));
+      if (isCut && !text.closest('.legend')) note(`cut by the edge: ${text.textContent}`);
+    });
     graph.querySelectorAll('.xtick text').forEach((tick) => {
       if (/rotate\\((?!0,)/.test(tick.getAttribute('transform') ?? '')) note(`turned: ${tick.textContent}`);
     });

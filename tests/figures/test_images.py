@@ -50,7 +50,13 @@ def test_grid_places_images_row_by_row():
     np.testing.assert_array_equal(grid[:8:2, :10:2, :3], images[0].transpose(1, 2, 0))
     np.testing.assert_array_equal(grid[:8:2, 11::2, :3], images[1].transpose(1, 2, 0))
     np.testing.assert_array_equal(grid[9::2, :10:2, :3], images[2].transpose(1, 2, 0))
-    assert (grid[8, :, 3] == 0).all() and (grid[9:, 11:, 3] == 0).all()
+    assert (grid[10:, 12:, 3] == 0).all()
+
+
+def test_each_image_has_a_frame_and_the_rest_of_a_gap_is_see_through():
+    grid = decoded(encode_grid(random_images(2, 3, 3), columns=2, gap=4))
+    frame, inner = grid[:, [3, 6]], grid[:, [4, 5]]
+    assert (frame == [128, 128, 128, 190]).all() and (inner[..., 3] == 0).all()
 
 
 def test_a_row_label_is_drawn_whole() -> None:

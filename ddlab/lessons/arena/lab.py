@@ -44,11 +44,11 @@ LABELS = {"class labels": "hard", "own": "", "teacher": "online"}  # of the reco
 # Of the record -> as a reader calls them.
 LABEL_WORDS = {"class labels": "class labels", "own": "their own", "teacher": "a teacher's"}
 MEASURES = {
-    "accuracy": "accuracy, ConvNet",
-    "gain": "gain over random",
-    "lenet": "accuracy, LeNet",
-    "mlp": "accuracy, MLP",
-    "no views": "accuracy, no views",
+    "accuracy": "accuracy, ConvNet (%)",
+    "gain": "gain over random (points)",
+    "lenet": "accuracy, LeNet (%)",
+    "mlp": "accuracy, MLP (%)",
+    "no views": "accuracy, no views (%)",
     "seconds": "CPU-seconds a set",
     "floats": "floats",
 }
@@ -139,14 +139,20 @@ class World:
         return names_by_reason
 
 
+def drawn(measure: str, values: Sequence[float]) -> list[float]:
+    """Return a measure's values in the unit of its axis: percent or points, where it is a share."""
+    scale = 1 if measure in _LOGARITHMIC else 100
+    return [scale * value for value in values]
+
+
 def points_data(world: World, settings: Settings, results: Results) -> Named:
     """Name, x, y, family and interval of every method that has both; the axes; the chosen one."""
     points = []
     for name in world.methods:
-        x = world.values(settings, settings.across, name)
-        y = world.values(settings, settings.up, name)
+        x = drawn(settings.across, world.values(settings, settings.across, name))
+        y = drawn(settings.up, world.values(settings, settings.up, name))
         if x and y:
-            limits = interval(list(y)) or (None, None)
+            limits = interval(y) or (None, None)
             points.append((name, fmean(x), fmean(y), world.family[name], *limits))
     return {
         "measured": tuple(points),
@@ -342,7 +348,7 @@ PURPOSES: dict[str, dict[str, str]] = {
     "few floats": {"budget": "floats", "method": "nearest to centres"},
     "a teacher at hand": {"labels": "teacher", "method": "herding"},
     "varied classes": {"data": "shapes", "budget": "10", "method": "herding"},
-    "a teacher and varied classes": {
+    "teacher, varied classes": {
         "data": "shapes",
         "budget": "10",
         "labels": "teacher",

@@ -136,6 +136,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], moment: Moment, before: Matrix) -> 
         # Not where the line may stand.
         textposition=["inside" if height > 0.2 else "outside" for height in heights],
         insidetextanchor="end",
+        insidetextfont={"color": neutral("text")},
         textangle=0,
         cliponaxis=False,
         marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}},

@@ -160,7 +160,7 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
     shades = []
     for k in range(parts):
         for end in (0, 1):
-            shades.append([(k + end) / parts, faint(series_style(k).colour, 0.35)])
+            shades.append([(k + end) / parts, faint(series_style(k).colour, 0.25)])
     flat = {
         "zmin": -0.5,
         "zmax": parts - 0.5,
@@ -181,9 +181,15 @@ def plane(world: World, config: mnemonics.Config, moment: Moment) -> go.Figure:
         trace_options = {
             "name": name,
             "customdata": np.flatnonzero(labels == k).tolist(),
-            "opacity": 0.25 if k < start else 1,
+            "opacity": 0.5 if k < start else 1,
         }
-        dots = {"mode": "markers", "hoverinfo": "name", "marker": {**look, "size": 5}}
+        # A dot's edge: on a region of its own colour it would be hard to see.
+        edge = {"color": neutral("text"), "width": 0.7}
+        dots = {
+            "mode": "markers",
+            "hoverinfo": "name",
+            "marker": {**look, "size": 6, "line": edge},
+        }
         figure.add_scatter(
             x=points_of_class[:, 0], y=points_of_class[:, 1], **trace_options, **dots
         )

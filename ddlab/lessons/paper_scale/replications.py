@@ -15,7 +15,8 @@ from ...explorers import Chart, Html, Lab, Named, Results
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import literal, neutral
 
-_HEIGHT = 460
+_HEIGHT = 440
+_TEXTS = ("dataset", "machine", "source", "differs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,21 +89,19 @@ def list_data(world: World, settings: Settings, results: Results) -> Named:
 
 
 def differences(name: str, entry: dict[str, Any]) -> str:
-    """Return what differs from the paper, as a list."""
-    differs = [part for part in entry["differs"].split("; ") if part]
-    items = "".join(f"<li>{html.escape(part)}</li>" for part in differs)
+    """Return what a row took and what differs from the paper, in one paragraph."""
+    minutes = entry["seconds"] / 60
+    took = "less than a minute" if minutes < 1 else f"{minutes:.0f} minute{'s' * (minutes >= 1.5)}"
     budget = (
         f"{entry['sets']} set{'s' * (entry['sets'] > 1)}, {entry['students']} "
-        f"student{'s' * (entry['students'] > 1)} of each"
+        f"student{'s' * (entry['students'] > 1)} of each, {took}"
+    )
+    name, dataset, machine, source, differs = (
+        html.escape(text) for text in (name, *(entry[key] for key in _TEXTS))
     )
     return (
-        f"<p><b>{html.escape(name)}</b> ({html.escape(entry['dataset'])}): {budget}, {entry['seconds'] / 60:.0f} minutes on "
-        f"{html.escape(entry['machine'])}. Printed by {html.escape(entry['source'])}.</p>"
-        + (
-            f"<p>What differs:</p><ul>{items}</ul>"
-            if items
-            else "<p>Nothing is known to differ.</p>"
-        )
+        f'<p style="line-height:1.4"><b>{name}</b> ({dataset}): {budget} on {machine}. Printed by '
+        f"{source}. <b>What differs:</b> {differs or 'nothing that is known'}.</p>"
     )
 
 

@@ -109,7 +109,7 @@ def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
     own_world = lab.World(compared(mine=0.3))
     shown_points = lab.points_data(own_world, own_world.start, NOTHING)["measured"]
     (mine,) = (point for point in shown_points if point[0] == "mine")
-    assert mine[1:4] == (1.0, pytest.approx(0.92), lab.YOURS)
+    assert mine[1:4] == (1.0, pytest.approx(92), lab.YOURS)  # percent
     assert lab.choose(own_world, own_world.start, {"customdata": "kip"}).method == "kip"
     assert lab.choose(own_world, own_world.start, {"customdata": "mine"}) == own_world.start
     assert (
