@@ -175,9 +175,16 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row
     phases = [f"{phase + 1}" for phase in range(len(tasks))]
-    title = "Accuracy by class and phase"
-    axes = {"x_label": "class", "y_label": "phase"}
-    return cell_table(table, names, phases, title=title, **axes, text_format=".0%", height=HEIGHT)
+    return cell_table(
+        table,
+        names,
+        phases,
+        title="Accuracy by class and phase",
+        x_label="class",
+        y_label="phase",
+        text_format=".0%",
+        height=HEIGHT,
+    )
 
 
 def ends_data(world: World, settings: Settings, results: Results) -> Named:
