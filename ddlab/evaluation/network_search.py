@@ -195,12 +195,12 @@ class ArchitectureSearch(Tabled):
         points = {}
         for spec, x, y in zip(self.networks, means, self.reference, strict=True):
             family = f"{by} {getattr(spec.options, by, 'of another kind')}"
-            points[spec.title] = Point(x=float(x), y=float(y), family=family)
+            points[spec.title] = Point(x=100 * float(x), y=100 * float(y), family=family)
         return scatter(
             points,
             title=f"{name}: rank correlation {statistics.fmean(self.correlation(name)):+.2f}",
-            x_label=f"test accuracy of students of {name}",
-            y_label="test accuracy after training on all data",
+            x_label=f"test accuracy of students of {name} (%)",
+            y_label="test accuracy after training on all data (%)",
             chosen=self.networks[int(means.argmax())].title,
             named=(),
         )

@@ -68,7 +68,7 @@ def test_a_result_tells_how_well_proxies_rank_and_choose() -> None:
     rows = search.records()
     assert len(rows) == 2 * 2 * 30 and rows[29]["accuracy_all"] == pytest.approx((0.9 + 0.81) / 2)
     assert (
-        "convnet(width=30) (width 30) at 3, 0.855"
+        "convnet(width=30) (width 30) at 300, 85.5"
         in search.figure("turned", by="width").layout.meta["alt"]
     )
     with refuses("proxy", "'same', 'turned'"):
