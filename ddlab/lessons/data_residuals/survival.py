@@ -17,7 +17,7 @@ from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import faint, legend_below
 
-_HEIGHT = 320
+_HEIGHT = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def bars(settings: Settings) -> go.Figure:
     for stage in range(settings.merges + 1):
         style = series_style(stage)
         figure.add_bar(
-            x=list(by_moment),
+            x=[name.replace(" ", "<br>") for name in by_moment],
             y=[changes[stage] if stage < len(changes) else 0 for changes in by_moment.values()],
             name=f"change of stage {stage + 1}",
             marker={

@@ -22,7 +22,7 @@ from .lab import channel_offsets, offset_histogram
 ONE_OF_EACH = "one of each class"
 ONE_CLASS = "one class"
 PICTURES = (ONE_OF_EACH, ONE_CLASS, "shuffled pixels", "negatives")
-_HEIGHT = 300
+_HEIGHT = 330
 _CELL = 48  # pixels of an image in the strip
 
 

@@ -24,7 +24,7 @@ COUNTS = (1, 2, 5, 50)
 _MEASURED = 5  # networks of either kind, in which the distance is measured
 _UNSEEN_SEED = 1_000_000  # added to the seed of a run, for networks that it never draws
 _FRAMES = 11
-_HEIGHT = 300
+_HEIGHT = 320
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ... import networks
 from ...core import Parameters, errors, narrow, parameter
 from ...data import ImageData
-from ...explorers import Chart, Lab, Named, Results, Row, Strip
+from ...explorers import Chart, Lab, Named, Results, Strip
 from ...figures import encode_grid, finish_figure, loss_curves
 from ...networks import Network
 from ...training import losses
@@ -26,7 +26,7 @@ SHARES = torch.linspace(0, 1, 21)
 TEMPERATURE = 4.0
 _CANDIDATES = 100  # of each class, among which the teacher is surest of one
 _MOST_CURVES = 5
-_HEIGHT = 300
+_HEIGHT = 340
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ Blend = Lab(
     controls=("share", "labels"),
     folded=("first", "second"),
     labels={"share": "share of the first image", "first": "first image", "second": "second image"},
-    views=[Row(Strip(strip_data, strip), Chart(curve_data, curves, cursor=cursor))],
+    views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=cursor)],
     sentence=sentence,
     pairs=[("share", "labels")],
 )

@@ -141,7 +141,7 @@ def outcome_figure(figure: go.Figure | None) -> go.Figure:
     if figure is not None:
         return go.Figure(figure)  # the view adds to its drawing, and the outcome stays as it is
     title = "Lock an answer: then the figure opens"
-    empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=306)
+    empty = start_figure(title=title, x_label="setting", y_label="printed and true", height=370)
     return finish_figure(empty, alt="Nothing is drawn before an answer is locked.")
 
 
@@ -159,12 +159,12 @@ def verdict(trial: Trial, answer: str | None) -> str:
     """Return verdict, right form and reason as HTML, once an answer is locked."""
     if answer is None:
         return ""
-    survives = f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
+    survives = f"<b>What survives:</b> {html.escape(trial.survives)}<br>" if trial.survives else ""
     return (
-        f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: '
-        f"<i>{html.escape(answer)}</i>{survives}"
-        f"<br><b>Right:</b> {html.escape(trial.right)}"
-        f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
+        f'<details role="status"><summary><b>Verdict: {trial.verdict}.</b> You said: '
+        f"<i>{html.escape(answer)}</i>. <u>What is right, and why</u></summary>{survives}"
+        f"<b>Right:</b> {html.escape(trial.right)}"
+        f"<br><b>Why:</b> {html.escape(trial.reason)}</details>"
     )
 
 

@@ -24,7 +24,7 @@ STEPS = 200
 STUDENTS = 30  # in the picture
 # Simulated for each point: their mean has an error of a twentieth of their deviation.
 RUNS = 500
-_HEIGHT = 306  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
+_HEIGHT = 370  # pixels of a figure, so that the statement, its figure and the verdict fit a screen
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
 # functions of slope 1
 KINK = "|x - c|"
@@ -98,6 +98,8 @@ def bells(title: str, means: tuple[float, float], spreads: tuple[float, float]) 
         name="overlap",
     )
     area = float(shared.sum() * (x[1] - x[0]))
+    # No legend: its three lines would take half of the plot's height. The title names the grey.
+    figure.update_layout(showlegend=False)
     return finish_figure(figure, alt=f"Two bells that share {area:.0%} of their area.")
 
 
@@ -234,7 +236,9 @@ def is_a_share(view: Width) -> bool:
 @on_trial(
     "information",
     Width,
-    picture=lambda view: bells("A sample of each class", (-0.5, 0.5), (view.spread, view.spread)),
+    picture=lambda view: bells(
+        "Two classes, overlap grey", (-0.5, 0.5), (view.spread, view.spread)
+    ),
     holds=is_a_share,
     source="ReLA, appendix C.5, eq 24",
     statement=r"The normalised information of samples and targets, computed as $I_O = 2\log "
