@@ -13,6 +13,7 @@ import torch
 
 from ..core import Count, DDLabError, Index, as_usual, checked, errors, randomness, within
 from . import pictures
+from .class_names import warn_of_lookalikes
 from .images import ImageData, Layout
 from .pictures import Fit, Reading, Size
 
@@ -80,7 +81,7 @@ def from_arrays(
             split, or unknown labels.
 
     Warns:
-        UserWarning: test images that are training images too.
+        UserWarning: classes whose names look alike; test images that are training images too.
 
     >>> images, labels = torch.rand(10, 8, 8, 3), ["cat", "dog"] * 5
     >>> from_arrays(images, labels)
@@ -110,6 +111,7 @@ def from_arrays(
         parts = [(train[chosen], numbers[0][chosen]) for chosen in rows]
     else:
         parts = list(zip((train, test), numbers, strict=True))
+    warn_of_lookalikes(names, stacklevel=4)
     # A warning and no error: a teacher may show overfitting on purpose.
     _warn_of_copies(name, parts[0][0], parts[1][0])
     tensors = [
@@ -164,6 +166,9 @@ def from_dataset(
         size, fit, channels, background, range: as for a folder; images without a `size` must be of
             one.
 
+    Warns:
+        UserWarning: as `from_arrays`, and of classes without an image, which are left out.
+
     Raises:
         DDLabError: a dataset without length, an item that cannot be read or used, or what
             `from_arrays` finds wrong.
@@ -203,6 +208,8 @@ def from_dataset(
             for label in labels[1]
         ]
     class_names = dataset_names if class_names is None else class_names
+    if isinstance(class_names, Sequence) and not isinstance(class_names, str):
+        class_names, labels = _classes_with_images(class_names, labels)
     # Stacked together, so that one colour image in either split makes both of them colour.
     images = np.split(_stack([image for read, _, _ in parts for image in read]), [len(labels[0])])
     tests = {"test_images": images[1], "test_labels": labels[1]} if len(labels) > 1 else {}
@@ -217,6 +224,35 @@ def from_dataset(
         name=name,
         **options,
     )
+
+
+def _classes_with_images(
+    names: Sequence[str], labels_by_split: list[list[Any]]
+) -> tuple[Sequence[str], list[list[Any]]]:
+    """Leave out, with a warning, the classes of a dataset that no training image has.
+
+    What is no place among the names, and a test image of such a class, is refused later.
+    """
+    training = set(labels_by_split[0])
+    numbers = {label for label in training if not isinstance(label, str)}
+    if (
+        not numbers
+        or len(numbers) < len(training)
+        or not all(0 <= number < len(names) for number in numbers)
+    ):
+        return names, labels_by_split
+    kept = sorted(numbers)
+    absent = [name for number, name in enumerate(names) if number not in numbers]
+    if not absent or len(kept) < 2 or any(set(labels) - numbers for labels in labels_by_split[1:]):
+        return names, labels_by_split
+    listed = ", ".join(map(repr, absent[:5])) + ", ..." * (len(absent) > 5)
+    warnings.warn(
+        f"Classes without an image are left out ({len(absent)} of {len(names)}): {listed}.",
+        stacklevel=5,
+    )
+    place = {number: position for position, number in enumerate(kept)}
+    renumbered = [[place[label] for label in labels] for labels in labels_by_split]
+    return [names[number] for number in kept], renumbered
 
 
 def as_bytes(
@@ -311,6 +347,10 @@ def _labels(argument: str, value: Any, count: int) -> np.ndarray:
         if array.ndim == 1
         else []
     )
+    for place, label in enumerate(values):
+        # A cell that is empty: None, or NaN, which differs from itself.
+        if label is None or (isinstance(label, float) and label != label):
+            raise DDLabError(f"{argument} must be {_LABELS}; given {label!r} for image {place}.")
     if values and all(isinstance(label, bytes) for label in values):  # as h5py gives texts
         values = [_text(argument, label) for label in values]
     # True and False become the names "True" and "False": as numbers they would pass for classes 1
@@ -366,9 +406,26 @@ def _number_labels(
             span = f"{class_labels[0]!r} to {class_labels[-1]!r}" if class_labels else "none"
             raise DDLabError(
                 f"{argument} must be {allowed} ({len(class_labels)}: {span}); given {strange!r}."
+                f"{_way_out(labels_by_split[0], class_labels, class_names)}"
             )
         numbers.append(np.array([place[label] for label in labels.tolist()], dtype=np.int64))
     return tuple(map(str, class_labels if class_names is None else class_names)), numbers
+
+
+def _way_out(
+    labels: np.ndarray, class_labels: Sequence[Any], class_names: Sequence[str] | None
+) -> str:
+    """Return what helps where numbers are no places among the names, or nothing."""
+    if class_names is None or labels.dtype.kind == "U":
+        return ""
+    if (int(labels.min()), int(labels.max())) == (1, len(class_labels)):
+        return (
+            " The labels begin at 1: give class_names a first name for 0, such as 'none', and call "
+            "from_dataset, which leaves out a class without an image."
+        )
+    if len(np.unique(labels)) == len(class_labels):
+        return " Leave class_names out to keep the labels' own numbers or the dataset's names."
+    return ""
 
 
 def _warn_of_copies(name: str, train: np.ndarray, test: np.ndarray) -> None:
@@ -430,8 +487,9 @@ def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
     names = getattr(dataset, "classes", None)
     if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
         return list(names)
-    inner = getattr(dataset, "dataset", None)  # torch.utils.data.Subset
-    return None if inner is None else _names_of(inner, keys)
+    # Another wrapper may number its classes anew, so that the names of what it wraps are not its own.
+    is_part = isinstance(dataset, torch.utils.data.Subset)
+    return _names_of(dataset.dataset, keys) if is_part else None
 
 
 def _items(

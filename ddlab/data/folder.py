@@ -25,6 +25,7 @@ from torch import Tensor
 from ..core import Count, DDLabError, Index, checked, errors, storage, within
 from . import pictures, tree
 from .arrays import split_rows
+from .class_names import in_letters, lookalikes, warn_of_lookalikes
 from .images import ImageData
 from .pictures import Fit, Reading, Size
 from .tree import Listing
@@ -92,8 +93,9 @@ def load(
         seed: of the split.
 
     Warns:
-        UserWarning: files that are no images, links to what was read already, animations, and files
-            that are in both splits; their number.
+        UserWarning: files that are no images, links to what was read already, hidden folders of
+            images, animations, and files that are in both splits, with their number; classes whose
+            names look alike.
 
     Raises:
         DDLabError: no such folder, an empty class, a file that cannot be read or is no image,
@@ -145,13 +147,15 @@ def load(
     images = torch.from_numpy(pixels)
     labels = [_labels(part) for part in parts]
     names = _exported_names(root)
+    class_names = tuple(names[name] if name in names else _text(name) for name in parts[0])
+    warn_of_lookalikes(class_names, stacklevel=5)
     return ImageData(
         name=f"{_text(root.resolve().name)}-{images.shape[-1]}",
         train_images=images[: len(labels[0])],
         train_labels=labels[0],
         test_images=images[len(labels[0]) :],
         test_labels=labels[1],
-        class_names=tuple(names[name] if name in names else _text(name) for name in parts[0]),
+        class_names=class_names,
     )
 
 
@@ -273,9 +277,10 @@ def _splits(
     # all after it.
     if list(parts[0]) != list(parts[1]):
         odd = sorted(set(parts[0]) ^ set(parts[1]))
+        alike = "".join(f" {in_letters(group)} look alike." for group in lookalikes(odd))
         raise DDLabError(
             f"path must have the same class folders in {training.name} and {testing.name}; "
-            f"given {odd[:5]} in only one of them."
+            f"given {odd[:5]} in only one of them.{alike}"
         )
     return tuple(parts)
 

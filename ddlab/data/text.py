@@ -26,6 +26,7 @@ from torch import Tensor
 from ..core import DDLabError, Index, checked, errors, storage, within
 from ..core.randomness import generator
 from .arrays import Fraction, split_rows
+from .class_names import warn_of_lookalikes
 from .images import ImageData
 
 WINDOW = 4  # words to each side that are near
@@ -236,6 +237,7 @@ def _text_data(
     names = tuple(dict.fromkeys(label for label, _ in lines))
     if len(names) < 2:
         errors.fail("path", "sentences of two classes at least", f"those of {names}")
+    warn_of_lookalikes(names, stacklevel=5)
     # Cut before the words are counted: what no image shows must not shape the embedding.
     sentences = [tuple(sentence.lower().split()[:length]) for _, sentence in lines]
     apart = set(test)

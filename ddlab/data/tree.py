@@ -35,6 +35,9 @@ SUFFIXES = (
 TRAINS = ("train", "training", "seg_train")
 TESTS = ("test", "testing", "seg_test", "val", "valid", "validation", "dev")
 
+# Folders of other programs, which are nobody's classes.
+_SERVICE = {"__MACOSX", "__pycache__", "@eaDir"}
+
 Listing = dict[str, list[str]]
 """Class -> its files, in the order of their names."""
 
@@ -121,6 +124,10 @@ def listings(splits: Sequence[Path]) -> list[Listing]:
     visited = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
     skipped: Counter[str] = Counter()
     first: dict[str, str] = {}  # of what was left out, a name
+    for split in splits:
+        for folder in _hidden_classes(split):
+            skipped["folders of images whose name begins with a dot"] += 1
+            first.setdefault("folders of images whose name begins with a dot", folder)
     listings_by_split: list[Listing] = []
     for folders in classes:
         listings_by_split.append({name: [] for name in folders})
@@ -208,12 +215,18 @@ def _entries(
 ) -> list[os.DirEntry[str]]:
     """Return what a folder holds, by name.
 
-    Hidden entries (.x) and those of other programs (__MACOSX, @eaDir) are left out.
+    Hidden entries (.x) and folders of other programs (__MACOSX, @eaDir) are left out.
     """
     try:
         with os.scandir(place) as entries:
             return sorted(
-                (e for e in entries if not e.name.startswith((".", "__", "@")) and is_wanted(e)),
+                (
+                    entry
+                    for entry in entries
+                    if not entry.name.startswith(".")
+                    and entry.name not in _SERVICE
+                    and is_wanted(entry)
+                ),
                 key=lambda entry: entry.name,
             )
     except OSError as problem:
@@ -225,6 +238,12 @@ def _entries(
 def _directories(place: Path) -> list[Path]:
     # `is_dir` follows links: a class may lie on another disk.
     return [Path(entry.path) for entry in _entries(place, lambda entry: entry.is_dir())]
+
+
+def _hidden_classes(split: Path) -> list[str]:
+    """Return the hidden folders beside the classes that hold images themselves."""
+    hidden = sorted(place for place in split.glob(".*") if place.is_dir())
+    return [place.name for place in hidden if _has_images(place)]
 
 
 def _has_images(place: Path) -> bool:

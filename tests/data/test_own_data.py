@@ -282,3 +282,49 @@ def test_names_of_datasets_that_are_put_together(tmp_path: Path) -> None:
         own.from_dataset({"train": folder, "test": folder})
     with refuses("dataset", 'from_dataset(d["all"])'):
         own.from_dataset({"all": folder})
+
+
+class Numbered(Dataset):
+    """Images of bytes with these labels, and the names of the classes."""
+
+    def __init__(self, labels: list[int], classes: list[str]) -> None:
+        self.labels, self.classes = labels, classes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> tuple[np.ndarray, int]:
+        return np.full((6, 6), 40 * self.labels[place] + place, np.uint8), self.labels[place]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "kept"),
+    [
+        ([1, 2] * 4, ["N/A", "a", "b"], ("a", "b")),
+        ([3, 1, 3, 1], ["a", "b", "c", "d"], ("b", "d")),
+    ],
+)
+def test_classes_without_an_image_are_left_out_and_named(labels, classes, kept) -> None:
+    with pytest.warns(UserWarning, match="Classes without an image are left out"):
+        data = own.from_dataset(Numbered(labels, classes))
+    assert data.class_names == kept
+    shown = [classes[int(image.flatten()[0]) // 40] for image in data.train_images]
+    assert shown == [kept[label] for label in data.train_labels]
+
+
+def test_labels_from_1_are_refused_with_the_way_out() -> None:
+    with refuses("labels", "begin at 1: give class_names a first name for 0"):
+        own.from_dataset(Numbered([1, 2] * 4, ["a", "b"]))
+
+
+def test_a_wrapper_that_numbers_anew_has_not_the_names_of_what_it_wraps() -> None:
+    wrapper = Numbered([0, 1] * 4, [])
+    wrapper.classes, wrapper.dataset = None, Numbered([0, 1], ["cat", "dog"])
+    assert own.from_dataset(wrapper).class_names == ("0", "1")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_label_is_named(missing) -> None:
+    images = np.zeros((4, 6, 6), np.uint8)
+    with refuses("labels", f"given {missing!r} for image 2."):
+        own.from_arrays(images, ["a", "b", missing, "b"])
