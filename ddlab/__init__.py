@@ -9,6 +9,7 @@ The public names below are loaded when first used, so that `import ddlab` is ins
 """
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -47,7 +48,13 @@ _NAMES = {
     "start": "lessons",
 }
 
-__all__ = sorted((*_ROOMS, *_NAMES))  # pyright: ignore[reportUnsupportedDunderAll]
+# Drawn with packages that `pip install ddlab` alone does not bring: then they are not listed.
+_DRAWN = ("figures", "explorers", "lessons", "start")
+_HAS_LAB = all(importlib.util.find_spec(name) for name in ("plotly", "ipywidgets", "anywidget"))
+
+__all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
+    name for name in (*_ROOMS, *_NAMES) if _HAS_LAB or name not in _DRAWN
+)
 
 if TYPE_CHECKING:
     from . import (
@@ -79,10 +86,14 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+    try:
+        if name in _ROOMS:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name in _NAMES:
+            return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+    except ModuleNotFoundError as problem:
+        # What `hasattr`, `help` and completion understand.
+        raise AttributeError(str(problem)) from problem
     raise AttributeError(
         f"module 'ddlab' has no attribute {name!r}; public names: {', '.join(__all__)}"
     )

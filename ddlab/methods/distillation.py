@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .. import methods
 from ..core import DDLabError, as_usual, checked, errors, storage, tensor
+from ..core.progress import say
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -67,7 +68,7 @@ def _train(
     network = run.to_end(progress=progress, **files)
     # A network that has read no labels has no test accuracy of its own.
     if progress and process is supervised:
-        print(f"The network is right on {accuracy(network, data):.1%} of the test images.")
+        say(f"The network is right on {accuracy(network, data):.1%} of the test images.")
     return network
 
 
