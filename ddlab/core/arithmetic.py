@@ -1,9 +1,9 @@
 """What networks compute in: float32, whatever a notebook has set before.
 
 torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it
-is told otherwise. A cell that called `torch.set_default_dtype(torch.float64)`, or that stands under
-`inference_mode`, `autocast` or a default device, would otherwise change numbers or end in an error
-of torch's.
+is told otherwise. A cell that called `torch.set_default_dtype(torch.float64)` or
+`torch.set_float32_matmul_precision("medium")`, or that stands under `inference_mode`, `autocast` or
+a default device, would otherwise change numbers or end in an error of torch's.
 """
 
 import contextlib
@@ -12,6 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
+
+# On a CPU with bfloat16 units these two decide whether float32 is rounded to it.
+_PRODUCTS: tuple[Any, ...] = (
+    torch.backends.mkldnn.matmul,  # type: ignore[attr-defined]
+    torch.backends.mkldnn.conv,  # type: ignore[attr-defined]
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,12 +37,13 @@ def torch_as_usual() -> Iterator[None]:
 
     float32, gradients, no autocast, and the CPU where no device is named.
     """
-    # The common case costs six flags and enters no context; a checked call is made fifty times at a
+    # The common case costs eight flags and enters no context; a checked call is made fifty times at a
     # press.
     if _is_as_usual():
         yield
         return
     dtype = torch.get_default_dtype()
+    precisions = [product.fp32_precision for product in _PRODUCTS]
     # Each of these belongs to this thread alone, so another thread's cell keeps what it has set.
     with (
         torch.inference_mode(False),
@@ -45,12 +52,16 @@ def torch_as_usual() -> Iterator[None]:
         torch.autocast("cuda", enabled=False),
         torch.device("cpu"),
     ):
-        # The default dtype is one for all threads, so it comes back even where this one fails.
+        # These are one for all threads, so they come back even where this one fails.
         torch.set_default_dtype(torch.float32)
+        for product in _PRODUCTS:
+            product.fp32_precision = "ieee"
         try:
             yield
         finally:
             torch.set_default_dtype(dtype)
+            for product, precision in zip(_PRODUCTS, precisions, strict=True):
+                product.fp32_precision = precision
 
 
 def _is_as_usual() -> bool:
@@ -61,6 +72,7 @@ def _is_as_usual() -> bool:
         and not torch.is_autocast_enabled("cpu")
         and not torch.is_autocast_enabled("cuda")
         and torch.get_default_device().type == "cpu"
+        and all(product.fp32_precision in ("none", "ieee") for product in _PRODUCTS)
     )
 
 

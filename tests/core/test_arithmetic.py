@@ -41,9 +41,19 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(torch.float32)
 
 
+@contextlib.contextmanager
+def products_of(precision: str) -> Iterator[None]:
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 CONTEXTS: dict[str, Callable[[], Any]] = {
     "float64": lambda: default_dtype(torch.float64),
     "half": lambda: default_dtype(torch.bfloat16),
+    "products in half": lambda: products_of("medium"),
     "no gradients": torch.no_grad,
     "inference mode": torch.inference_mode,
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),

@@ -31,9 +31,10 @@ def closed():
     return stream
 
 
-@pytest.mark.parametrize("stream", [None, Writes(), Broken(), closed()], ids=repr)
+@pytest.mark.parametrize("output", [lambda: None, Writes, Broken, closed])
 @pytest.mark.parametrize("is_shown", [True, False])
-def test_a_run_goes_on_whatever_its_output_is(stream, is_shown, monkeypatch) -> None:
+def test_a_run_goes_on_whatever_its_output_is(output, is_shown, monkeypatch) -> None:
+    stream = output()
     monkeypatch.setattr(sys, "stdout", stream)
     with progress_bar("count", 3, is_shown) as bar:
         for _ in range(3):
