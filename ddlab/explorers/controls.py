@@ -248,6 +248,15 @@ def plain_value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
+class Choices(widgets.ToggleButtons):
+    """Buttons one of which may stand for None, which ipywidgets takes for no choice at all."""
+
+    @traitlets.observe("value")
+    def _propagate_value(self, change: Any) -> None:
+        values = [value for _, value in self.options]
+        self.index = values.index(change["new"]) if change["new"] in values else None
+
+
 def _control(
     parameter: Parameter, value: Any, label: str, width: str, say: Callable[[Any], str]
 ) -> widgets.ValueWidget:
@@ -269,9 +278,9 @@ def _control(
         options = [(say(choice), choice) for choice in parameter.choices]
         if len(options) <= _MOST_BUTTONS:
             style = {**common["style"], "button_width": "auto"}
-            return widgets.ToggleButtons(
+            return Choices(
                 options=options,
-                value=value,
+                index=list(parameter.choices).index(value),
                 tooltips=[hint] * len(options),
                 **{**common, "style": style},
             )

@@ -10,7 +10,7 @@ import pytest
 
 from ddlab.core import DDLabError, Parameters, describe, parameter
 from ddlab.explorers import Controls, Explorer, Plot, Runner
-from ddlab.explorers.controls import label_of, plain_symbol
+from ddlab.explorers.controls import Choices, label_of, plain_symbol
 from ddlab.explorers.stops import other_stops, set_stops
 from ddlab.figures import loss_curves
 
@@ -76,7 +76,7 @@ def test_kinds_of_controls(panel):
         "momentum": widgets.FloatSlider,
         "iterations": widgets.IntSlider,
         "batch_size": widgets.SelectionSlider,
-        "labels": widgets.ToggleButtons,
+        "labels": Choices,
         "model": widgets.SelectionSlider,
         "flip": widgets.ToggleButtons,
     }
@@ -330,3 +330,18 @@ def test_what_a_thread_shows_while_a_handler_runs_stays():
 def test_explorer_needs_a_title():
     with pytest.raises(DDLabError, match="title"):
         Explorer(" ")
+
+
+def test_a_choice_of_none_is_a_button_like_the_others() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Sized(Parameters):
+        size: int | None = parameter(None, choices=(None, 8, 16), explorable=True, help="Pixels.")
+
+    panel = Controls(Sized())
+    assert panel["size"].index == 0 and panel.value.size is None
+    panel["size"].index = 2
+    assert panel.value.size == 16
+    panel["size"].index = 0
+    assert panel["size"].index == 0 and panel.value.size is None
+    panel.value = Sized(size=8)
+    assert panel["size"].index == 1
