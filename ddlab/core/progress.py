@@ -16,7 +16,7 @@ class _Output:
     """
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
+        self._stream: Any = stream
 
     def is_terminal(self) -> bool:
         try:

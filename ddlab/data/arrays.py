@@ -252,7 +252,7 @@ def _classes_with_images(
     )
     place = {number: position for position, number in enumerate(kept)}
     renumbered = [[place[label] for label in labels] for labels in labels_by_split]
-    return [names[number] for number in kept], renumbered
+    return [str(names[int(number)]) for number in kept], renumbered
 
 
 def as_bytes(
