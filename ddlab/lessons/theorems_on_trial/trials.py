@@ -442,7 +442,7 @@ def with_chord(view: Merge) -> go.Figure:
         title="A function and its chord", x_label="place", y_label="h", height=_HEIGHT
     )
     # The legend names h: an axis title would take width from a plot that has little.
-    figure.update_yaxes(title="")
+    figure.update_yaxes(title="").update_layout(margin_r=8)
     figure.add_scatter(x=places, y=heights, name="h", **line_style(series_style(0)))
     figure.add_scatter(
         x=[-1, 1], y=[heights[0], heights[-1]], mode="lines", name="chord", line=DASHED
