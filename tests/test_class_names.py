@@ -171,6 +171,7 @@ class Listed(torch.utils.data.Dataset):
 
 # Images of one grey a class.
 @pytest.mark.filterwarnings("ignore:.*are training images too:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*has no test image of:UserWarning")
 @pytest.mark.parametrize("order", [*itertools.permutations("123"), ("3", "1")])
 def test_the_classes_of_a_test_dataset_are_matched_by_name(order: tuple[str, ...]) -> None:
     loaded = ddlab.data.from_dataset(Listed(("1", "2", "3")), test=Listed(order))

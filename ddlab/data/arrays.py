@@ -13,7 +13,7 @@ import torch
 
 from ..core import Count, DDLabError, Index, as_usual, checked, errors, randomness, within
 from . import pictures
-from .class_names import warn_of_lookalikes
+from .class_names import untested_text, warn_of_lookalikes
 from .images import ImageData, Layout
 from .pictures import Fit, Reading, Size
 
@@ -81,7 +81,7 @@ def from_arrays(
             split, or unknown labels.
 
     Warns:
-        UserWarning: classes whose names look alike; test images that are training images too.
+        UserWarning: classes whose names look alike, or without a test image; test images that are training images too.
 
     >>> images, labels = torch.rand(10, 8, 8, 3), ["cat", "dog"] * 5
     >>> from_arrays(images, labels)
@@ -121,7 +121,7 @@ def from_arrays(
         )
         for pixels, classes in parts
     ]
-    return ImageData(
+    data = ImageData(
         name=name,
         train_images=tensors[0][0],
         train_labels=tensors[0][1],
@@ -129,6 +129,13 @@ def from_arrays(
         test_labels=tensors[1][1],
         class_names=names,
     )
+    if untested := data.untested_classes():
+        warnings.warn(
+            f"{name!r} has {untested_text(untested)}: no accuracy, not even a balanced one, says "
+            "anything about such a class.",
+            stacklevel=4,
+        )
+    return data
 
 
 @as_usual

@@ -31,6 +31,15 @@ def in_letters(names: Sequence[str]) -> str:
     return " and ".join(ascii(name) for name in names)
 
 
+def untested_text(names: Sequence[str]) -> str:
+    """Say which classes no test image shows.
+
+    >>> untested_text(["cat"])
+    "no test image of 'cat'"
+    """
+    return "no test image of " + ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+
+
 def warn_of_lookalikes(names: Sequence[str], stacklevel: int) -> None:
     """Warn of classes that look like one, where the function that reads them was called."""
     for group in lookalikes(names):

@@ -267,6 +267,13 @@ class ImageData:
         """Return the number of images of each class, int64 [classes]."""
         return torch.bincount(self.labels(split), minlength=self.classes)
 
+    def untested_classes(self) -> tuple[str, ...]:
+        """Return the classes without a test image: no accuracy says anything about them."""
+        counts = self.class_counts("test").tolist()
+        return tuple(
+            name for name, count in zip(self.class_names, counts, strict=True) if count == 0
+        )
+
     def class_weights(self) -> Tensor:
         """Return the weight of each class in a mean loss that counts all classes alike (torch's
         `weight=`). float32 [classes], 1 where they are balanced.

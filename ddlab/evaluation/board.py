@@ -3,6 +3,7 @@
 Only sets are read; nobody's code runs.
 """
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -97,9 +98,7 @@ def board(
     comparison = compare(sets, data, progress=progress, **options)
     # Python sorts stably, so sets of equal sums stay in the order of their names.
     rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
-    return Comparison(
-        rows=(*rows, *refused), labels=labels, seeds=comparison.seeds, complete=comparison.complete
-    )
+    return dataclasses.replace(comparison, rows=(*rows, *refused))
 
 
 def _entries(place: Path) -> dict[str, Path | None]:

@@ -12,6 +12,7 @@ import torch
 from ..core import DDLabError, Seeds, among, as_usual, checked, progress_bar, storage, within
 from ..core.interval import interval_text
 from ..data import ImageData
+from ..data.class_names import untested_text
 from ..distilled import DistilledSet
 from ..methods import selection
 from ..methods.distillation import distill, from_images, train_teacher
@@ -67,12 +68,14 @@ class Comparison(Tabled):
         labels: what the students learned from.
         seeds: those that every row has.
         complete: False if an interrupt, or the loss of a worker process, came before the others.
+        untested: the classes without a test image, of which no accuracy says anything.
     """
 
     rows: tuple[Compared, ...]
     labels: str
     seeds: tuple[int, ...]
     complete: bool = True
+    untested: tuple[str, ...] = ()
 
     @property
     def students(self) -> tuple[str, ...]:
@@ -102,6 +105,8 @@ class Comparison(Tabled):
         paragraphs = [markdown(headers, lines)]
         if self.students:
             paragraphs.append("Students: " + "; ".join(self.students) + ".")
+        if self.untested:
+            paragraphs.append(f"There is {untested_text(self.untested)}.")
         if not self.complete:
             seeds = ", ".join(map(str, self.seeds))
             paragraphs.append(f"Not complete: only the seeds that every row has ({seeds}).")
@@ -208,6 +213,7 @@ def compare(
         labels=labels,
         seeds=tuple(results),
         complete=len(results) == len(seeds),
+        untested=data.untested_classes(),
     )
 
 

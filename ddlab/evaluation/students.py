@@ -14,6 +14,7 @@ import torch
 from ..core import Seeds, among, as_usual, checked, errors, progress_bar, storage, within
 from ..core.interval import interval, interval_text, within_accuracy
 from ..data import ImageData
+from ..data.class_names import untested_text
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
@@ -43,6 +44,7 @@ class Evaluation:
         complete: False if an interrupt cut it short.
         balanced: the mean over classes of the accuracy on each, mean over seeds, where the largest
             class has more than twice as many test images as the smallest; else None.
+        untested: the classes without a test image, of which no accuracy says anything.
     """
 
     mean: float
@@ -55,6 +57,7 @@ class Evaluation:
     student: str = ""
     complete: bool = True
     balanced: float | None = None
+    untested: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self}>"
@@ -64,6 +67,7 @@ class Evaluation:
         if self.interval is not None:
             words.append(f"{'95% interval ' * (len(self.per_seed) > 2)}{self.interval_words}")
         words += [] if self.balanced is None else [f"balanced accuracy {self.balanced:.3f}"]
+        words += [untested_text(self.untested)] if self.untested else []
         words += [f"{self.labels} labels", self.network] + (
             [] if self.complete else ["interrupted"]
         )
@@ -361,6 +365,7 @@ def _evaluation(
         student=getattr(prepared_evaluation.config, "summary", ""),
         complete=len(scores) == len(prepared_evaluation.seeds),
         balanced=statistics.fmean(balanced) if balanced else None,
+        untested=prepared_evaluation.data.untested_classes(),
     )
 
 

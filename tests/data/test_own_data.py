@@ -69,6 +69,7 @@ def test_arrays(images: Any, labels: Any) -> None:
     assert loaded.fingerprint != own.from_arrays(images, labels, name="mine", seed=1).fingerprint
 
 
+@pytest.mark.filterwarnings("ignore:.*has no test image of:UserWarning")
 def test_arrays_of_both_splits_and_other_labels() -> None:
     grey = PIXELS[..., 0]
     loaded = own.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
@@ -147,6 +148,7 @@ class Pictures(Dataset):
         return self.change(Image.fromarray(PIXELS[number])), int(LABELS[number])
 
 
+@pytest.mark.filterwarnings("ignore:.*has no test image of:UserWarning")
 def test_datasets() -> None:
     expected = ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
     pictures = Pictures()

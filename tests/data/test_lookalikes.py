@@ -65,3 +65,19 @@ def test_a_hidden_folder_of_images_is_left_out_aloud(tmp_path) -> None:
     with pytest.warns(UserWarning, match="begins with a dot, as '.net', were left out"):
         data = ddlab.data.load("folder", folders(tmp_path, ".net", "java", "python"))
     assert data.class_names == ("java", "python")
+
+
+def test_a_class_without_a_test_image_is_named_with_data_and_results(no_cache) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (24, 8, 8), dtype=np.uint8)
+    with pytest.warns(UserWarning, match="has no test image of 'c': no accuracy"):
+        data = ddlab.data.from_arrays(
+            images[:18], ["a", "b", "c"] * 6, test_images=images[18:], test_labels=["a", "b"] * 3
+        )
+    assert data.untested_classes() == ("c",)
+    chosen = ddlab.distill("selection", data, progress=False)
+    student = ddlab.training.supervised.Config.for_data(data, epochs=1)
+    rules = {"seeds": (0,), "config": student, "progress": False}
+    evaluation = ddlab.evaluate(chosen, data, labels="hard", **rules)
+    assert evaluation.untested == ("c",) and "no test image of 'c'" in str(evaluation)
+    table = ddlab.compare({"chosen": chosen}, data, **rules).table()
+    assert "There is no test image of 'c'." in table
