@@ -71,6 +71,7 @@ def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> Non
         exported.export_folder(path)
 
 
+@pytest.mark.filterwarnings("ignore:.*look alike:UserWarning")
 @pytest.mark.parametrize(
     "names",
     [
