@@ -16,7 +16,7 @@ from tests.browser.reader import answer_questions, tight
 
 LARGEST = 4e6  # bytes of a page
 LARGEST_SCRIPTS = 12e6  # and of what all pages share
-SLOWEST = 100  # milliseconds from a moved control to a painted plot, in the median
+SLOWEST = 60  # milliseconds from a moved control to a painted plot, in the median
 PHONE = 390  # pixels
 VIEWS = [(width, scheme) for width in (1280, PHONE) for scheme in ("light", "dark")]
 # How many explorers are there, and how many answer.
