@@ -109,11 +109,13 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            is_ours = isinstance(header, dict) and header.get("kind") == kind
             # Copied: in the file they begin anywhere, and products of tensors at odd addresses have
-            # other last bits.
+            # other last bits. What somebody else's gigabytes hold is not read.
             tensors = {
                 name: file.get_tensor(name).clone()
                 for name in file.keys()  # noqa: SIM118 (not a dict)
+                if is_ours
             }
     except (
         safetensors.SafetensorError,
@@ -127,7 +129,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             "truncated or of another format."
         ) from problem
     # Before the digest, because "this is a network, not a checkpoint" helps more than "damaged".
-    if not isinstance(header, dict) or header.get("kind") != kind:
+    if not is_ours:
         content = (
             header.get("kind", "nothing of ddlab's")
             if isinstance(header, dict)

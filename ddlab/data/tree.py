@@ -36,7 +36,7 @@ TRAINS = ("train", "training", "seg_train")
 TESTS = ("test", "testing", "seg_test", "val", "valid", "validation", "dev")
 
 # Folders of other programs, which are nobody's classes.
-_SERVICE = {"__MACOSX", "__pycache__", "@eaDir"}
+SERVICE = {"__MACOSX", "__pycache__", "@eaDir"}
 
 Listing = dict[str, list[str]]
 """Class -> its files, in the order of their names."""
@@ -224,7 +224,7 @@ def _entries(
                     entry
                     for entry in entries
                     if not entry.name.startswith(".")
-                    and entry.name not in _SERVICE
+                    and entry.name not in SERVICE
                     and is_wanted(entry)
                 ),
                 key=lambda entry: entry.name,

@@ -3,8 +3,9 @@
 Only sets are read; nobody's code runs.
 """
 
-import dataclasses
 import os
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from ..core import DDLabError, Seeds, among, as_usual, checked, errors, storage, within
 from ..data import ImageData
+from ..data.tree import SERVICE
 from ..distilled import DistilledSet
 from ..training import supervised
 from .comparison import Compared, Comparison, compare
@@ -21,6 +23,8 @@ from .students import Jobs, check_like
 ENDING = ".safetensors"
 _NEARER = 0.5  # a copy of a test image is so much nearer to it than to every training image
 _AT_ONCE = 256  # images whose distances are taken
+# Bytes of a file beside its images and labels: how it was made, labels of other kinds.
+_BYTES_BESIDE = 2**24
 
 
 @as_usual
@@ -43,8 +47,8 @@ def board(
 
     Args:
         folder: of files NAME.safetensors, as `DistilledSet.save` writes them, or of a folder for
-            each student with such a file, as a course's platform packs them. Nothing else that lies
-            there is opened.
+            each student with such a file in it or below it, as a course's platform or nbgrader
+            packs them. Nothing else that lies there is opened.
         data: whose test images count.
         images_per_class: a set may hold no more images of a class, and no more floats than these
             take.
@@ -52,7 +56,8 @@ def board(
         seeds, config, device, jobs, progress: as in `evaluate`; one recipe for all.
 
     Returns:
-        A `Comparison` with one row for each file; a row says if an earlier one holds the same set.
+        A `Comparison` with one row for each file; its note says if an earlier one holds the same
+        images and labels, or if the run was stopped before its end.
         A file is refused that is no set or was changed after it was saved, is larger than allowed,
         or holds near copies of test images: nearer to one by half than to any training image. Sets
         that were tuned on test images, or mix several of them, are not found out.
@@ -69,23 +74,35 @@ def board(
             f"a folder with at least one file *{ENDING}, itself or in its folders",
             str(folder),
         )
+    # A name may be that of the baseline or of a method: rows are told apart by keys of their own.
     sets: dict[str, DistilledSet] = {}
+    names: dict[str, str] = {}
+    notes: dict[str, str] = {}
     refused: list[Compared] = []
     first_of_content: dict[str, str] = {}
     for name, file in entries.items():
         try:
             if file is None:
                 raise DDLabError(f"{name} must hold a file *{ENDING}; given none.")
+            _check_size(file, data, images_per_class)
             distilled = DistilledSet.load(file)
             _check_entry(distilled, file.name, data, images_per_class, labels)
         except DDLabError as problem:
             # The message names a folder on the teacher's disk; a row shows its last part alone.
             refused.append(Compared(name=name, failed=str(problem).replace(str(place), place.name)))
             continue
-        content = storage.fingerprint(distilled.images, distilled.labels)
-        # Two students who hand in the same file get two rows, and the second one says so.
+        key = f"entry {name}"
+        # The row's note says what is not complete; a warning would not say whose set it is.
+        sets[key] = replace(distilled, complete=True)
+        names[key] = name
+        content = storage.fingerprint(distilled.images, vars(distilled.target(labels)))
         original = first_of_content.setdefault(content, name)
-        sets[name if original == name else f"{name} (the same set as {original})"] = distilled
+        remarks = {
+            # Two students who hand in the same file get two rows, and the second one says so.
+            f"the same set as {original}": original != name,
+            "not complete": not distilled.complete,
+        }
+        notes[key] = ", ".join(remark for remark, applies in remarks.items() if applies)
     if not sets:
         return Comparison(rows=tuple(refused), labels=labels, seeds=())
     options: dict[str, Any] = {
@@ -96,36 +113,73 @@ def board(
         "jobs": jobs,
     }
     comparison = compare(sets, data, progress=progress, **options)
+    rows = [
+        replace(row, name=names.get(row.name, row.name), note=notes.get(row.name, ""))
+        for row in comparison.rows
+    ]
     # Python sorts stably, so sets of equal sums stay in the order of their names.
-    rows = sorted(comparison.rows, key=lambda row: -sum(row.accuracies))
-    return dataclasses.replace(comparison, rows=(*rows, *refused))
+    rows.sort(key=lambda row: -sum(row.accuracies))
+    return replace(comparison, rows=(*rows, *refused))
 
 
 def _entries(place: Path) -> dict[str, Path | None]:
-    """Return the sets in a folder and its subfolders: name -> file, or None for a student's folder
-    without one.
+    """Return the sets in a folder and in those of its students: name -> file, or None for a
+    student's folder without one.
+
+    A name is a student's where no other file has it, else the file's path in the folder.
     """
-    entries: dict[str, Path | None] = {file.stem: file for file in _set_files(place)}
+    found: list[tuple[str, Path | None]] = [(file.stem, file) for file in _set_files(place)]
     for folder in sorted(place.iterdir()):
-        # What systems and editors leave behind: .git, __pycache__, __MACOSX.
-        if not folder.is_dir() or folder.name.startswith((".", "__")):
+        if not folder.is_dir() or _is_left_behind(folder):
             continue
-        files = _set_files(folder)
+        # Beside each other, as platforms pack them, or below: STUDENT/ASSIGNMENT/ is nbgrader's.
+        files = _set_files(folder) or _set_files_below(folder)
         if not files:
-            entries[folder.name] = None
+            found.append((folder.name, None))
         for file in files:
-            entries[folder.name if len(files) == 1 else f"{folder.name}/{file.stem}"] = file
+            own_name = str(file.relative_to(place).with_suffix(""))
+            found.append((folder.name if len(files) == 1 else own_name, file))
+    counts = Counter(name for name, _ in found)
+    entries: dict[str, Path | None] = {}
+    for name, file in found:
+        if counts[name] > 1 and file is not None:
+            name = str(file.relative_to(place))
+        # A name that was packed on another system may be no text.
+        entries[os.fsencode(name).decode(errors="replace")] = file
     return entries
 
 
+def _is_left_behind(path: Path) -> bool:
+    """Whether systems and editors left it there: .git, __MACOSX, or ._NAME beside a file."""
+    return path.name.startswith(".") or path.name in SERVICE
+
+
 def _set_files(folder: Path) -> list[Path]:
-    """Return the files of sets in a folder; "._NAME" is what macOS packs beside each."""
+    """Return the files of sets in a folder."""
     files = [
         file
         for file in folder.iterdir()
-        if file.is_file() and file.suffix.lower() == ENDING and not file.name.startswith(".")
+        if file.is_file() and file.suffix.lower() == ENDING and not _is_left_behind(file)
     ]
     return sorted(files)
+
+
+def _set_files_below(folder: Path) -> list[Path]:
+    """Return the files of sets in the folders of a folder, and in theirs."""
+    files = []
+    for inner in sorted(folder.iterdir()):
+        if inner.is_dir() and not inner.is_symlink() and not _is_left_behind(inner):
+            files += [*_set_files(inner), *_set_files_below(inner)]
+    return files
+
+
+def _check_size(file: Path, data: ImageData, images_per_class: int) -> None:
+    """Raise if a file is larger than any set that may be compared, before it is read."""
+    floats = images_per_class * data.classes * (data.train_images[0].numel() + 2 * data.classes)
+    limit = 4 * floats + _BYTES_BESIDE
+    size = file.stat().st_size
+    if size > limit:
+        raise DDLabError(f"{file.name} must take at most {limit:,} bytes; given {size:,}.")
 
 
 def _check_entry(

@@ -45,6 +45,7 @@ class Compared:
         student: how the students were trained, in one line.
         one_set: whether the set was given, so that the interval covers the students alone.
         failed: why there are no numbers, in words; "" where there are.
+        note: what else is to be said of a set that was given; "" where nothing is.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Compared:
     student: str = ""
     one_set: bool = False
     failed: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,7 @@ class Comparison(Tabled):
                 lines.append([row.name, f"failed: {row.failed}", *["-"] * (len(headers) - 2)])
                 continue
             name = f"{row.name}, one set" if row.one_set else row.name
+            name += f" ({row.note})" if row.note else ""
             scores = [interval_text(row.accuracies)]
             if row.balanced:
                 scores.append(interval_text(row.balanced))
@@ -113,23 +116,23 @@ class Comparison(Tabled):
         return "\n\n".join(paragraphs)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one flat mapping for each row and seed."""
+        """Return one flat mapping for each row and seed, and one for a row that failed."""
         records = []
         for row in self.rows:
-            if row.failed:
-                continue
-            for position, seed in enumerate(self.seeds):
+            # One line without numbers says why there are none.
+            for position, seed in enumerate([None] if row.failed else self.seeds):
                 record = {
                     "method": row.name,
                     "labels": self.labels,
-                    "images": sum(row.counts),
+                    "images": sum(row.counts) if row.counts else None,
                     "one_set": row.one_set,
                     "seed": seed,
-                    "accuracy": row.accuracies[position],
+                    "accuracy": None if row.failed else row.accuracies[position],
                     "balanced": row.balanced[position] if row.balanced else None,
                     "gain": row.gains[position] if row.gains else None,
-                    "seconds": row.seconds,
-                    "floats": row.floats,
+                    "seconds": None if row.failed else row.seconds,
+                    "floats": None if row.failed else row.floats,
+                    "note": row.failed or row.note,
                 }
                 records.append(record)
         return records

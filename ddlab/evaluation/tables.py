@@ -45,6 +45,12 @@ def escaped(text: str) -> str:
     return plain.replace("$", "\\\\$")
 
 
+def _plain_cell(value: Any) -> Any:
+    """Return what a cell of a file holds: a text never reads as a formula, a number stays one."""
+    is_formula = isinstance(value, str) and value.lstrip().startswith(("=", "+", "-", "@"))
+    return f"'{value}" if is_formula else value
+
+
 class Tabled:
     """A result with a `table()`, which a notebook shows, and `records()`, which files and data
     frames take.
@@ -81,7 +87,8 @@ class Tabled:
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write `records` to a file of comma-separated values, whole or not at all.
 
-        The file has a head and a line for each record.
+        The file has a head and a line for each record. A text that a spreadsheet would compute (it
+        begins with = + - @) gets an apostrophe in front.
 
         Raises:
             DDLabError: something is there and `overwrite` is False, or a place that cannot be
@@ -97,6 +104,7 @@ class Tabled:
         records = self.records()
         rows = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
         rows.writeheader()
-        rows.writerows(records)
+        for record in records:
+            rows.writerow({name: _plain_cell(value) for name, value in record.items()})
         storage.write_atomically(place, text.getvalue().encode())
         return place

@@ -349,3 +349,27 @@ def test_a_kept_fingerprint_follows_the_content() -> None:
     assert storage.kept_fingerprint(owner, tensors) == storage.fingerprint(tensors) != first
     tensors["a"].fill_(1.0)
     assert storage.kept_fingerprint(owner, tensors) == first
+
+
+def test_what_a_file_of_another_kind_holds_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Opened:
+        """A file of gigabytes: whoever reads a tensor of it fails here."""
+
+        def __enter__(self) -> "Opened":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+        def metadata(self) -> dict[str, str]:
+            return {"ddlab": json.dumps({"kind": "network"})}
+
+        def keys(self) -> list[str]:
+            return ["weights"]
+
+    (tmp_path / "theirs").write_bytes(b"")
+    monkeypatch.setattr("safetensors.safe_open", lambda *_, **__: Opened())
+    with refuses("path must be a ddlab distilled set file", "which holds network"):
+        storage.load(tmp_path / "theirs", "distilled set")

@@ -2,16 +2,21 @@
 costs no other.
 """
 
+import csv
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
 
 import ddlab
 from ddlab import evaluation, networks
+from ddlab.core import storage
 from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation.board import near_copies
 from ddlab.lessons import assignment
 from ddlab.methods import selection
@@ -128,9 +133,9 @@ def test_a_whole_class_plays(tmp_path: Path) -> None:
     assert len(ranked) == 7
     for number in range(5):
         assert any(name.startswith(f"Student {number}") for name in ranked), number
-    copy = "copyist (the same set as Student 3_assignsubmission_file)"
     original = "Student 3_assignsubmission_file"
-    assert copy in ranked and row_of[copy].accuracies == row_of[original].accuracies
+    assert row_of["copyist"].note == f"the same set as {original}"
+    assert row_of["copyist"].accuracies == row_of[original].accuracies
     refused = {name: row.failed for name, row in row_of.items() if row.failed}
     assert sorted(refused) == ["cheat", "edited", "empty", "larger"]
     assert "near copies of test images; given 10 of 10" in refused["cheat"]
@@ -145,3 +150,68 @@ def test_several_files_of_one_student_are_rows_of_their_own(
     for kind in ("random", "average"):
         selected(grey, kind).save(tmp_path / "ann" / f"{kind}.safetensors")
     assert {"ann/random", "ann/average"} <= set(rows(tmp_path, grey))
+
+
+def test_a_file_and_a_folder_of_one_name_are_two_rows(tmp_path: Path, grey: ImageData) -> None:
+    (tmp_path / "ann").mkdir()
+    places = ["ann.safetensors", "ann/mine.safetensors", "Ann.SAFETENSORS"]
+    for place, kind in zip(places, ("random", "average", "herding"), strict=True):
+        selected(grey, kind).save(tmp_path / place)
+    assert {"ann.safetensors", "ann/mine.safetensors", "Ann"} <= set(rows(tmp_path, grey))
+
+
+def test_folders_of_nbgrader_and_names_of_any_kind_are_read(
+    tmp_path: Path, grey: ImageData
+) -> None:
+    names = ["ann", "random real images", "__bob", "random"]
+    for name in names:
+        folder = tmp_path / name / "enter_the_arena"
+        (folder / ".ipynb_checkpoints").mkdir(parents=True)
+        for place in (folder, folder / ".ipynb_checkpoints"):
+            selected(grey, "average").save(place / "entry.safetensors")
+    no_text = Path(os.fsdecode(os.fsencode(tmp_path) + b"/M\x81ller"))
+    no_text.mkdir()
+    selected(grey, "random").save(no_text / "entry.safetensors")
+    assert {*names, "M\ufffdller"} <= set(rows(tmp_path, grey))
+
+
+def test_only_equal_images_with_equal_labels_are_the_same(tmp_path: Path, grey: ImageData) -> None:
+    first = selected(grey, "average")
+    turned = first.with_targets(HardLabels(first.labels.flip(0)))
+    for name, distilled in {"a": first, "b": turned, "c": replace(first, complete=False)}.items():
+        distilled.save(tmp_path / f"{name}.safetensors")
+    notes = {name: row.note for name, row in rows(tmp_path, grey).items()}
+    assert notes["a"] == notes["b"] == "" and notes["c"] == "the same set as a, not complete"
+
+
+def test_a_file_is_not_read_that_is_too_large_or_not_ours(tmp_path: Path, grey: ImageData) -> None:
+    selected(grey, "average").save(tmp_path / "ours.safetensors")
+    for name, kind in {"large": "distilled set", "theirs": "network"}.items():
+        storage.save(tmp_path / f"{name}.safetensors", {"x": torch.zeros(1)}, {}, kind)
+        with (tmp_path / f"{name}.safetensors").open("ab") as file:
+            file.truncate(2**25)
+    with patch.object(DistilledSet, "load", side_effect=DistilledSet.load) as load:
+        row_of = rows(tmp_path, grey)
+    assert load.call_count == 1
+    for name in ("large", "theirs"):
+        assert "bytes; given 33,554,432" in row_of[name].failed
+
+
+def test_the_file_for_a_gradebook_has_everybody_and_no_formula(
+    tmp_path: Path, grey: ImageData
+) -> None:
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for name in ("=1+2", "+49 5", "@sum(a1)", "\t=1", "ann"):
+        selected(grey, "average").save(folder / f"{name}.safetensors")
+    (folder / "bo.safetensors").write_bytes(b"not a set")
+    (folder / "emil").mkdir()
+    table = evaluation.board(folder, grey, config=STUDENT, seeds=(0, 1), progress=False)
+    with table.to_csv(tmp_path / "grades.csv").open(newline="") as file:
+        records = list(csv.DictReader(file))
+    students = {record["method"].lstrip("'") for record in records}
+    assert students == {row.name for row in table.rows}
+    assert not any(record["method"].strip()[0] in "=+-@" for record in records)
+    reasons = {record["method"]: record["note"] for record in records if not record["seed"]}
+    assert "another format" in reasons["bo"] and "must hold a file" in reasons["emil"]
+

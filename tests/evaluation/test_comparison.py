@@ -238,7 +238,9 @@ def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
         len(table.rows) - 1
     ) and table.complete
     assert "failed: TypeError: no \\| &lt;b&gt;number" in str(table)
-    assert {record["method"] for record in table.records()} == {row.name for row in table.rows[1:]}
+    records = {record["method"]: record for record in table.records()}
+    assert set(records) == {row.name for row in table.rows}
+    assert records["broken"]["note"] == row.failed and records["broken"]["seed"] is None
 
 
 @contextlib.contextmanager
