@@ -4,8 +4,11 @@ Every draw in ddlab comes from `generator(seed, step, stream)`. A run resumed at
 draws exactly what the uninterrupted run drew there, whatever else was drawn in between.
 """
 
+import contextlib
 import functools
+import random
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +52,30 @@ def numpy_generator(seed: int, step: int = 0, stream: str = "") -> np.random.Gen
 def derived_seed(seed: int, step: int = 0, stream: str = "") -> int:
     """Return a 32-bit seed for a library that takes an integer (scikit-learn's random_state)."""
     return int(_sequence(seed, step, stream).generate_state(1, np.uint32)[0])
+
+
+@contextlib.contextmanager
+def seeded(seed: int, step: int, stream: str, device: torch.device) -> Iterator[None]:
+    """Seed the global generators of torch, numpy and Python for somebody's own code.
+
+    So `torch.rand_like`, dropout and `numpy.random` give the same numbers in every run, and from a
+    checkpoint on. The generators' states are put back at the end.
+    """
+    mixed = derived_seed(seed, step, stream)
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        # Not `torch.manual_seed`, which seeds the generators of all devices.
+        torch.default_generator.manual_seed(mixed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(mixed)
+        random.seed(mixed)
+        np.random.seed(mixed)
+        try:
+            yield
+        finally:
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
 
 
 class Draws(TorchDispatchMode):

@@ -62,7 +62,7 @@ def source(process: Any) -> str:
     A cell that is run again after an edit changes it, and so does `importlib.reload`. 16
     hexadecimal digits.
     """
-    if _is_of_the_house(process):
+    if is_of_the_house(process):
         return _package()  # asked at every drawing of a laboratory
     return hashlib.sha256(f"{_package()}{code_of(*_parts(process))}".encode()).hexdigest()[:16]
 
@@ -88,7 +88,7 @@ def unhashable(*values: Any) -> tuple[str, ...]:
 
     These are random generators, open files, locks and the like.
     """
-    if len(values) == 1 and _is_of_the_house(values[0]):
+    if len(values) == 1 and is_of_the_house(values[0]):
         return ()
     reader = _Reader()
     for value in values:
@@ -96,7 +96,8 @@ def unhashable(*values: Any) -> tuple[str, ...]:
     return tuple(reader.unhashable)
 
 
-def _is_of_the_house(process: Any) -> bool:
+def is_of_the_house(process: Any) -> bool:
+    """Return whether a process is one of ddlab's, and not a reader's own."""
     name = (
         process.__name__
         if isinstance(process, ModuleType)
@@ -201,8 +202,8 @@ class _Reader:
 
     def _function(self, function: FunctionType) -> bytes:
         # What `functools.wraps` made claims the module of the function inside; where it was
-        # written, its globals say.
-        is_written_by_user = _is_users(function.__globals__.get("__name__"))
+        # written, its own code says.
+        is_written_by_user = _is_written_by_user(function)
         # ddlab's own files are hashed as a whole by `_package`, and an installed package's next
         # version is no edit.
         if not is_written_by_user and not _is_users(function.__module__):
@@ -435,6 +436,24 @@ def _names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     return tuple(global_names), tuple(attribute_names), tuple(imported)
 
 
+def _is_written_by_user(function: FunctionType) -> bool:
+    """Return whether a user may edit a function.
+
+    Its code names its file, whatever module runs it (`python -m cProfile`, pytest) and whatever
+    other module has the same name. What was made from a text ("<string>") is of its module.
+    """
+    file = Path(function.__code__.co_filename)
+    if file.is_absolute():
+        return _is_users_file(file)
+    return _is_users(function.__globals__.get("__name__"))
+
+
+@functools.cache
+def _is_users_file(file: Path) -> bool:
+    """Return whether a file is neither installed nor ours."""
+    return not any(file.resolve().is_relative_to(place) for place in (_PACKAGE, *_INSTALLED))
+
+
 @functools.cache
 def _is_users(name: str | None) -> bool:
     """Return whether a user may edit a module.
@@ -454,7 +473,7 @@ def _is_users(name: str | None) -> bool:
             "frozen",
         )
         return name not in sys.builtin_module_names and not is_of_python
-    return not any(Path(file).resolve().is_relative_to(place) for place in (_PACKAGE, *_INSTALLED))
+    return _is_users_file(Path(file))
 
 
 @functools.cache

@@ -18,6 +18,7 @@ whose `finish` returns a `DistilledSet`; training a network is a process whose `
 `Network`.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from ..core import DDLabError, NonFiniteError, errors, exact_float32
+from ..core import DDLabError, NonFiniteError, errors, exact_float32, randomness
+from ..core.source import is_of_the_house
 from . import threads
 from .inputs import Inputs, check_names, warn_of_other_normalisation
 
@@ -97,7 +99,21 @@ def start(process: Process[ConfigT, StateT, Any, Any], config: ConfigT, inputs: 
     """Return the state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
     exact_float32(inputs.device)
-    return process.init(config, inputs)
+    with repeatable(process, config, inputs):
+        return process.init(config, inputs)
+
+
+def repeatable(
+    process: Process, config: Any, inputs: Inputs, step: int = 0
+) -> contextlib.AbstractContextManager[None]:
+    """Return what stands around each part of a process.
+
+    A reader's own may draw as torch and numpy do, without a generator: the same seed gives the
+    same bits all the same.
+    """
+    if is_of_the_house(process):
+        return contextlib.nullcontext()
+    return randomness.seeded(getattr(config, "seed", 0), step, process.NAME, inputs.device)
 
 
 def check_call(
@@ -204,7 +220,7 @@ def _steps(
         before = state.step
         # Around the update alone: between two steps the consumer computes with its own number of
         # threads.
-        with threads.limit_threads(count):
+        with threads.limit_threads(count), repeatable(process, config, inputs, state.step):
             state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)

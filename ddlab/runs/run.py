@@ -9,6 +9,7 @@
 `Runs` remembers the last ones, and computes once what two of them begin with.
 """
 
+import contextlib
 import dataclasses
 import html
 import math
@@ -42,6 +43,7 @@ from .process import (
     check_call,
     check_finite,
     check_goes_on,
+    repeatable,
 )
 
 # Config, inputs, state, trace (None before the first update).
@@ -336,7 +338,8 @@ class Run(Generic[ConfigT, StateT, ResultT]):
                 self.started = self.started or start_time
                 # Nothing of this run is touched until the update has returned and its result was
                 # looked at: an interrupt inside leaves it at a whole step.
-                state, trace = self.process.update(self.config, self.inputs, self._state)
+                with self._repeatable(self._state.step):
+                    state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
                 self.seconds += time.monotonic() - start_time
@@ -394,7 +397,8 @@ class Run(Generic[ConfigT, StateT, ResultT]):
         with threads.limit_threads(self.threads):
             # Draws are functions of the step, so a replay gives the same bits as the run itself.
             while state.step < step:
-                state, _ = self.process.update(self.config, self.inputs, state)
+                with self._repeatable(state.step):
+                    state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
     def to_end(
@@ -483,7 +487,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
         """
         state = self.state()
         self._check_finite(state, self._trace)
-        with threads.limit_threads(self.threads):
+        with threads.limit_threads(self.threads), self._repeatable(state.step):
             result = self.process.finish(self.config, self.inputs, state)
         if not self.complete and isinstance(result, DistilledSet):
             # Whoever wrote `finish` may not have thought of it.
@@ -512,8 +516,11 @@ class Run(Generic[ConfigT, StateT, ResultT]):
         self._take(state, None)
 
     def _make_first(self) -> StateT:
-        with threads.limit_threads(self.threads):
+        with threads.limit_threads(self.threads), self._repeatable(0):
             return self.process.init(self.config, self.inputs)
+
+    def _repeatable(self, step: int) -> contextlib.AbstractContextManager[None]:
+        return repeatable(self.process, self.config, self.inputs, step)
 
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Raise where a State or Trace is not finite.

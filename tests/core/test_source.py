@@ -12,6 +12,8 @@ import pytest
 
 from ddlab.core.source import code_of, unhashable
 
+ROOT = Path(__file__).parents[2]
+
 Definitions = dict[str, Any]
 
 HEAD = """
@@ -310,3 +312,36 @@ def test_what_cannot_be_hashed_is_named(value: str) -> None:
 def test_a_large_graph_ends() -> None:
     function = defined("K = []\nfor _ in range(5000): K = [K]\ndef f(x): return K")
     assert unhashable(function)
+
+
+@pytest.mark.parametrize("name", ["torch", "json", "ddlab.data", "__main__", "not_there"])
+def test_whose_a_function_is_its_own_file_says(name: str, tmp_path: Path) -> None:
+    """Whatever runs it: `python -m cProfile`, pytest, or a module that has another's name."""
+    keys = set()
+    for factor in (1, 2):
+        text = f"def loss(images): return {factor} * images"
+        space: dict[str, Any] = {"__name__": name}
+        exec(compile(text, str(tmp_path / "mine.py"), "exec"), space)
+        keys.add(code_of(space["loss"]))
+    assert len(keys) == 2
+
+
+@pytest.mark.slow
+def test_an_edit_is_seen_under_a_profiler(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    keys = set()
+    for factor in (1, 2):
+        script.write_text(
+            "from ddlab.core.source import code_of\n"
+            f"def loss(images): return {factor} * images\n"
+            "print('key', code_of(loss))\n"
+        )
+        run = subprocess.run(
+            [sys.executable, "-m", "cProfile", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        keys.add(run.stdout.splitlines()[0])
+    assert len(keys) == 2

@@ -214,4 +214,3 @@ def test_the_file_for_a_gradebook_has_everybody_and_no_formula(
     assert not any(record["method"].strip()[0] in "=+-@" for record in records)
     reasons = {record["method"]: record["note"] for record in records if not record["seed"]}
     assert "another format" in reasons["bo"] and "must hold a file" in reasons["emil"]
-

@@ -2,9 +2,13 @@
 processes, the contract says.
 """
 
+import dataclasses
+import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,8 +17,8 @@ from ddlab import networks
 from ddlab.core import describe, parameter
 from ddlab.data import ImageData
 from ddlab.methods.shared.own import from_loss
-from ddlab.runs import Inputs, Keep, Run, source
-from tests.support import refuses
+from ddlab.runs import Inputs, Keep, Run, checkpoint, source
+from tests.support import global_randomness, refuses
 
 
 def to_grey(
@@ -56,7 +60,8 @@ def test_the_loss_is_given_real_images_their_labels_and_the_step(grey: ImageData
     run = Run(
         method, method.Config(rate=3.0), Inputs(data=grey, device="cpu"), keep=Keep((0, 1, 2))
     ).advance()
-    (rate, images, labels, first), (_, moved, _, second) = calls
+    # The first two ask whether the loss repeats itself.
+    (rate, images, labels, first), (_, moved, _, second) = calls[2:]
     assert (rate, first, second) == (3.0, 0, 1) and labels.tolist() == [0, 1, 2] * 3
     for image, label in zip(images, labels, strict=True):
         assert any(torch.equal(image, real) for real in grey.normalised(grey.of_class(int(label))))
@@ -132,6 +137,78 @@ def test_an_edited_loss_is_another_method(tmp_path: Path) -> None:
 def test_what_is_no_loss_is_refused(grey: ImageData, loss: Any, words: list[str]) -> None:
     with refuses(*words):
         ddlab.distill(from_loss("own", loss), grey, progress=False)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        torch.rand_like,
+        lambda images: torch.as_tensor(np.random.rand(*images.shape), dtype=torch.float32),
+        lambda images: random.random(),
+        lambda images: torch.nn.functional.dropout(torch.ones_like(images)),
+    ],
+    ids=["torch", "numpy", "random", "dropout"],
+)
+def test_a_loss_may_draw_as_torch_and_numpy_do(grey: ImageData, noise: Any, tmp_path: Path) -> None:
+    def loss(config: Any, inputs: Any, images: torch.Tensor, labels: Any, step: int) -> Any:
+        return (images - noise(images)).square().mean()
+
+    method = from_loss("noisy", loss, iterations=6)
+    inputs = Inputs(data=grey, device="cpu")
+    made = []
+    for state in (1, 2):
+        torch.manual_seed(state)
+        random.seed(state)
+        np.random.seed(state)
+        before = global_randomness()
+        run = Run(method, method.Config(), inputs)
+        made.append(run.to_end(progress=False))
+        assert global_randomness() == before
+    other_seed = Run(method, method.Config(seed=1), inputs).to_end(progress=False)
+    half = Run(method, method.Config(), inputs).advance(until=3)
+    checkpoint.save(tmp_path / "run", method, method.Config(), inputs, half.state())
+    torch.rand(5)
+    resumed = ddlab.distill(method, grey, checkpoint=tmp_path / "run", progress=False)
+    assert made[0].fingerprint == made[1].fingerprint == resumed.fingerprint
+    assert made[0].fingerprint != other_seed.fingerprint
+    steps = [run.state(step).images for step in range(4)]
+    assert not torch.equal(steps[1] - steps[0], steps[2] - steps[1]), "each step has its own draws"
+
+
+def test_a_loss_that_never_repeats_itself_is_refused(grey: ImageData) -> None:
+    outside = np.random.default_rng(0)
+    for draw in (outside.random, lambda: np.random.default_rng().random()):
+
+        def loss(
+            config: Any, inputs: Any, images: torch.Tensor, labels: Any, step: int, draw: Any = draw
+        ) -> Any:
+            return (images.square() * draw()).sum()
+
+        with refuses("the loss of drawn", "ddlab.methods.generator(config.seed, step, stream)"):
+            ddlab.distill(from_loss("drawn", loss), grey, progress=False)
+
+
+def test_a_process_of_ones_own_may_draw_too(grey: ImageData) -> None:
+    method = from_loss("drawn", to_grey, iterations=2)
+    parts = {name: getattr(method, name) for name in ("Config", "State", "Trace", "total_steps")}
+    parts |= {name: getattr(method, name) for name in ("update", "finish")}
+
+    def init(config: Any, inputs: Inputs) -> Any:
+        state = method.init(config, inputs)
+        return dataclasses.replace(state, images=torch.randn_like(state.images))
+
+    own = SimpleNamespace(NAME="own", NEEDS=("data",), init=init, **parts)
+    states = []
+    for _ in range(2):
+        torch.rand(3)
+        states.append(Run(own, method.Config(), Inputs(data=grey, device="cpu")).begin().state())
+    assert torch.equal(states[0].images, states[1].images)
+
+
+@pytest.mark.parametrize("loss", [lambda images: images.sum(), lambda a, b, c, d, e, f: 0, "text"])
+def test_a_loss_takes_five_arguments(loss: Any) -> None:
+    with refuses("loss", "(config, inputs, images, labels, step)" if callable(loss) else "text"):
+        from_loss("own", loss)
 
 
 def test_wrong_parameters_are_refused(grey: ImageData) -> None:

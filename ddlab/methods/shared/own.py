@@ -15,6 +15,7 @@ A method that learns more than images, or in another way, is a process of its ow
 from __future__ import annotations  # State and Trace name attributes of the class too
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import Parameters, checked, describe, errors, optimisers, parameter, with_default
+from ...core import (
+    Parameters,
+    checked,
+    describe,
+    errors,
+    optimisers,
+    parameter,
+    randomness,
+    with_default,
+)
 from ...core.optimisers import AdamState
 from ...distilled import DistilledSet
 from ...networks import NetworkSpec
@@ -30,6 +40,8 @@ from ...runs import Inputs, Look, Number
 from . import descent, recovery
 
 Loss = Callable[[Any, Inputs, Tensor, Tensor, int], Any]
+_ARGUMENTS = ("config", "inputs", "images", "labels", "step")
+_REPEATED = 1e-5  # of the loss: what the order of sums may change
 _KINDS = (bool, int, float, str, NetworkSpec, Parameters)
 
 
@@ -109,14 +121,30 @@ class FromLoss:
     def init(self, config: Any, inputs: Inputs) -> State:
         """Return random real images of each class, or noise."""
         images = descent.first_images(self.NAME, config, inputs)
+        self._check_repeatable(config, inputs, images)
         return State(0, images, optimisers.adam_init({"images": images}))
+
+    def _check_repeatable(self, config: Any, inputs: Inputs, images: Tensor) -> None:
+        """Raise if the loss of the same images at the same step is another number."""
+        losses = []
+        for _ in range(2):
+            with randomness.seeded(config.seed, 0, self.NAME, inputs.device):
+                _, terms = self._terms(config, inputs, images, 0)
+            losses.append(sum(float(term.detach()) for term in terms.values()))
+        first, second = losses
+        # Not equal bits: some sums of a GPU come in any order.
+        if abs(first - second) > _REPEATED * max(abs(first), abs(second)):
+            errors.fail(
+                f"the loss of {self.NAME}",
+                "the same number whenever images and step are the same, so that its draws come from "
+                "ddlab.methods.generator(config.seed, step, stream)",
+                f"{first:.9g}, then {second:.9g}",
+            )
 
     def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """Take one Adam step against the gradient of the loss with respect to the images."""
-        images = state.images.detach().requires_grad_()
-        labels = descent.classes_in_turn(len(images), inputs.data).to(images.device)
+        images, terms = self._terms(config, inputs, state.images, state.step)
         with torch.enable_grad():
-            terms = _checked_terms(self.NAME, self.loss(config, inputs, images, labels, state.step))
             loss = torch.stack(list(terms.values())).sum()
             (gradient,) = (
                 torch.autograd.grad(loss, images, allow_unused=True)
@@ -146,6 +174,16 @@ class FromLoss:
         )
         return State(state.step + 1, images_after, optimiser), Trace(loss.detach(), shown_terms)
 
+    def _terms(
+        self, config: Any, inputs: Inputs, images: Tensor, step: int
+    ) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """Return images that learn, and the terms of their loss."""
+        learned = images.detach().requires_grad_()
+        labels = descent.classes_in_turn(len(images), inputs.data).to(images.device)
+        with torch.enable_grad():
+            terms = self.loss(config, inputs, learned, labels, step)
+        return learned, _checked_terms(self.NAME, terms)
+
     def finish(self, config: Any, inputs: Inputs, state: State) -> DistilledSet:
         """Return the images with hard labels, and with a teacher's where there is one."""
         return descent.images_in_turn(self.NAME, config, inputs, state, config.iterations)
@@ -168,7 +206,8 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
         loss: (config, inputs, images, labels, step) -> a tensor of one number, or a dict of such
             terms, of which the sum is the loss. images: float32 [n, channels, height, width],
             normalised like `inputs.data`; labels: int64 [n]; step: updates done, for
-            `ddlab.methods.generator(config.seed, step, stream)`, from which all draws must come.
+            `ddlab.methods.generator(config.seed, step, stream)`. What torch, numpy and Python draw
+            without a generator of their own is seeded anew at each step.
         needs_teacher: whether `distill` trains a teacher where none is given
             (`inputs.teachers[0]`).
         parameters: fields of its `Config`: a default (bool, int, float, str, NetworkSpec or
@@ -189,10 +228,12 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
 
     Raises:
         DDLabError: a name that is no identifier, a loss that is no function, a parameter of another
-            type. From a run: a loss that is no number, or does not depend on the images.
+            type; a loss that does not take these five arguments. From a run: a loss that is no number,
+        does not depend on the images, or is another number when it is asked again.
     """
     if not name.isidentifier():
         errors.fail("name", "a name such as 'gradient_matching'", name)
+    _check_arguments(loss)
     fields = []
     for field, value in parameters.items():
         default = value.default if isinstance(value, dataclasses.Field) else value
@@ -221,6 +262,18 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
     )
     config()  # defaults that are not allowed are refused here
     return FromLoss(name, loss, config, needs_teacher)
+
+
+def _check_arguments(loss: Loss) -> None:
+    """Raise if a loss cannot be called with five arguments in their order."""
+    try:
+        signature = inspect.signature(loss)
+    except ValueError:  # built in: the first call will say
+        return
+    try:
+        signature.bind(*_ARGUMENTS)
+    except TypeError:
+        errors.fail("loss", f"a function of ({', '.join(_ARGUMENTS)})", f"one of {signature}")
 
 
 def _checked_terms(name: str, result: Any) -> Mapping[str, Tensor]:
