@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import torch
 
 Kind = TypeVar("Kind")
+_ROUNDED_SUM = 1e-4  # of probabilities that somebody wrote down with few digits
 
 
 class DDLabError(ValueError):
@@ -159,6 +160,12 @@ def a_kind(kind: type) -> str:
         else f"{kind.__module__.rpartition('.')[2]}.Config"
     )
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+
+
+def are_probabilities(rows: torch.Tensor) -> bool:
+    """Return whether each row [n, classes] is at least 0 and sums to 1, as those of logits never do."""
+    sums_to_one = (rows.sum(1) - 1).abs() < _ROUNDED_SUM
+    return bool((rows >= 0).all() and sums_to_one.all())
 
 
 def check_text(argument: str, value: object, *, empty: bool = True) -> str:

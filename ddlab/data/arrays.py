@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ _IMAGES = (
     "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1], or a "
     "list of PIL images"
 )
+_PICTURE = "a picture, an array or a tensor"
 _LABELS = "one whole number or name (or True or False) per image"
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 
@@ -273,6 +274,10 @@ def as_bytes(
         DDLabError: another shape, a layout that cannot be told, or values of which nobody knows
             what is black and white.
     """
+    # A column of a table: its cells may be pictures, or arrays.
+    cells = value.to_numpy() if hasattr(value, "to_numpy") else value
+    if isinstance(cells, np.ndarray) and cells.dtype == object and cells.ndim == 1:
+        value = list(cells)
     # PIL's.
     if (
         isinstance(value, Sequence)
@@ -285,6 +290,8 @@ def as_bytes(
         ]
         return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
+    if array.dtype.kind in "OSU" and array.size:
+        _refuse_cell(argument, value[0] if isinstance(value, list) else array.flat[0], _IMAGES)
     # A mask: True is white.
     array = array.astype(np.uint8) * 255 if array.dtype == bool else array
     if array.ndim not in (3, 4) or array.size == 0 or array.dtype.kind not in "uif":
@@ -293,6 +300,20 @@ def as_bytes(
     levels, share = pictures.as_levels(argument, array, reading)
     # Images all of one value say nothing about black and white; `ImageData` warns of them.
     return pictures.on_background(levels, reading), share if levels.min() < levels.max() else 0.0
+
+
+def _refuse_cell(argument: str, cell: Any, allowed: str) -> NoReturn:
+    """Raise for what is no array of numbers, and say what to do with a picture's file in a table."""
+    content = cell.get("bytes") if isinstance(cell, Mapping) else cell
+    if isinstance(content, bytes):
+        allowed += (
+            ' (PIL.Image.open(io.BytesIO(cell["bytes"])) makes a picture of a file in a cell)'
+        )
+        cell = f"the {len(content):,} bytes of a file"
+    elif isinstance(cell, Mapping):
+        cell = f"a dict with {', '.join(map(str, cell))}"
+    given = cell if isinstance(cell, str) else errors.describe(cell)
+    raise DDLabError(f"{argument} must be {allowed}; given {given}.")
 
 
 def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
@@ -592,7 +613,9 @@ def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
 
     share = 1.0
     if not isinstance(image, Image.Image):
-        array = _as_array(item, image, "a picture, an array or a tensor")
+        array = _as_array(item, image, _PICTURE)
+        if array.dtype.kind in "OSU":
+            _refuse_cell(item, image, _PICTURE)
         if array.ndim not in (2, 3):
             errors.fail(item, "[h, w], [h, w, c] or [c, h, w], or a PIL image", array)
         levels, share = as_bytes(item, array[None], None, reading)

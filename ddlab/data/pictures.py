@@ -171,6 +171,12 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
     """
     # Read once: the array may be a gigabyte.
     low, high = float(array.min()), float(array.max())
+    if not np.isfinite(high - low):
+        places = np.argwhere(~np.isfinite(array))
+        raise DDLabError(
+            f"{argument} must hold finite numbers, of floats those in [0, 1]; given {len(places):,} of {array.size:,} that are "
+            f"NaN or infinite, the first in image {places[0][0]}."
+        )
     span = f"{array.dtype} values from {low:.9g} to {high:.9g}"
     if reading.range is not None:
         try:
@@ -180,7 +186,6 @@ def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.nd
                 f"{argument} must lie within range; given {span}, but "
                 f"{str(problem).partition(', and ')[2]}."
             ) from problem
-    # NaN is no number from 0 on.
     if array.dtype.kind == "f" and low >= -_ROUNDING and high <= 1 + _ROUNDING:
         return np.rint(array.astype(np.float32).clip(0, 1) * 255).astype(np.uint8), min(
             high * 63, 1.0

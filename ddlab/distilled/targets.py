@@ -1,5 +1,6 @@
 """The kinds of labels and other targets of a distilled set, and how a file holds them."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -61,6 +62,12 @@ class StoredLabels:
         errors.check_tensor(
             "stored labels", self.logits, shape=[images, classes], dtype=torch.float32
         )
+        if images and errors.are_probabilities(self.logits):
+            warnings.warn(
+                "stored labels are taken for logits, but look like probabilities: each row sums to "
+                "1. Their logarithm is what is meant (probabilities.clamp(min=1e-6).log()).",
+                stacklevel=6,
+            )
 
     def to_file(self) -> Written:
         return {"targets/stored": self.logits}, None

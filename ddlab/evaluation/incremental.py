@@ -116,7 +116,9 @@ def class_accuracies(
     data = inputs.data
     with torch.no_grad():
         images = data.normalised(split="test", device=inputs.device)
-        places = logits_of(config, inputs, weights, images, classes_met).argmax(1).cpu()
+        logits = logits_of(config, inputs, weights, images, classes_met)
+    # NaN would count as the first class.
+    places = errors.check_tensor("the network's logits", logits).argmax(1).cpu()
     of_class = [
         data.test_labels == label
         for label in class_order(data.classes, config.order_seed)[:classes_met]
@@ -150,9 +152,12 @@ def class_incremental(
             Mnemonics.
 
     Raises:
-        DDLabError: a set of other classes than the data's or without one of them, or tasks that the
+        DDLabError: a class without a test image; a set of other classes than the data's or without one of them, or tasks that the
             classes cannot be divided into.
     """
+    untested = data.untested_classes()
+    if untested:
+        errors.fail("data", "with test images of every class", f"none of {', '.join(untested)}")
     config = config or mnemonics.Config.teaching()
     # Without a set the memory begins empty.
     inputs = Inputs(data=data, distilled=distilled, device=device)  # type: ignore[arg-type]

@@ -82,4 +82,5 @@ def kernel_accuracy(
         values = kip.centred_labels(distilled.labels, data.classes)
     test_images = data.normalised(split=split)
     outputs = kernel_predictions(distilled.images, values, test_images, kernel=kernel, ridge=ridge)
+    errors.check_tensor("the predicted labels", outputs)  # NaN would count as the first class
     return float((outputs.argmax(1) == data.labels(split)).double().mean())

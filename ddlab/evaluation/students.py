@@ -283,11 +283,29 @@ def prepare_students(
         if config is None:
             config = supervised.Config.for_data(distilled, labels=labels)
         settings = config.replace(labels=labels, **network_change)
+        _warn_of_small_steps(settings)
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
     process = ordered if labels == "steps" else supervised
     driver.check_call(process, settings, inputs)
     process.total_steps(settings, inputs)  # says what is wrong with labels and teachers
     return _PreparedEvaluation(config=settings, inputs=inputs, data=data, seeds=list(seeds))
+
+
+def _warn_of_small_steps(config: supervised.Config) -> None:
+    """Say that a recipe of hard labels, which knows no temperature, is used with soft ones.
+
+    The gradient of the cross-entropy at temperature T is about T squared times smaller. AdamW's
+    steps do not depend on its size, SGD's do: on digits .100 in the place of .913.
+    """
+    is_soft = config.labels in ("stored", "online")
+    if is_soft and config.optimiser == "sgd" and config.temperature > 1:
+        warnings.warn(
+            f"config hardly moves students of {config.labels} labels: it takes steps of SGD, and "
+            f"at its temperature of {config.temperature:g} gradients are about "
+            f"{config.temperature**2:,.0f} times smaller. supervised.Config.for_data(distilled, "
+            f"labels={config.labels!r}) is made for these labels.",
+            stacklevel=7,
+        )
 
 
 def evaluations(

@@ -277,6 +277,13 @@ def try_module(argument: str, module: nn.Module, shape: tuple[int, int, int], cl
             f"give finite logits of shape [2, {classes}] for two images",
             errors.describe(logits),
         )
+    # Of one class every softmax is 1, and so may any logit be.
+    if classes > 1 and errors.are_probabilities(logits):
+        refuse(
+            argument,
+            "give logits (leave the softmax out: training and labels take it themselves)",
+            "probabilities, whose rows sum to 1",
+        )
 
 
 def find_layers(

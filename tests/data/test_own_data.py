@@ -1,10 +1,12 @@
 """A reader's own arrays and PyTorch datasets as ImageData, and what cannot become one."""
 
+import io
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from PIL import Image
@@ -99,7 +101,7 @@ NO = np.zeros((4, 8, 8), np.uint8)
         ),
         (np.zeros((4, 5, 8, 7), np.uint8), [0, 0, 1, 1], {}, ["images", "layout", "no axis"]),
         (NO - 0.5, [0, 0, 1, 1], {}, ["images", "[0, 1]", "-0.5"]),
-        (NO + np.nan, [0, 0, 1, 1], {}, ["images", "[0, 1]", "nan"]),
+        (NO + np.nan, [0, 0, 1, 1], {}, ["images", "[0, 1]", "256 of 256 that are NaN"]),
         (NO + np.int64(256), [0, 0, 1, 1], {}, ["images", "0 to 255", "256"]),
         (NO[:, 0], [0, 0, 1, 1], {}, ["images", "[n, h, w]"]),
         (NO[:0], [], {}, ["images", "[0, 8, 8]"]),
@@ -330,3 +332,27 @@ def test_a_missing_label_is_named(missing) -> None:
     images = np.zeros((4, 6, 6), np.uint8)
     with refuses("labels", f"given {missing!r} for image 2."):
         own.from_arrays(images, ["a", "b", missing, "b"])
+
+
+def test_cells_of_a_table_are_images_or_are_named() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 8, 8, 3), dtype=np.uint8)
+    labels = [0, 1] * 5
+    expected = own.from_arrays(pixels, labels).fingerprint
+    pictures = [Image.fromarray(image) for image in pixels]
+    for cells in (list(pixels), pictures, [image.tolist() for image in pixels]):
+        column = pandas.Series(cells)
+        for table in (column, column.to_numpy()):
+            assert own.from_arrays(table, labels).fingerprint == expected
+    file = io.BytesIO()
+    pictures[0].save(file, "PNG")
+    for cell in ({"bytes": file.getvalue(), "path": None}, file.getvalue()):
+        with refuses("images", 'PIL.Image.open(io.BytesIO(cell["bytes"]))', "bytes of a file"):
+            own.from_arrays(pandas.Series([cell] * 10), labels)
+        with refuses("item 0 of dataset", "bytes of a file"):
+            own.from_dataset([(cell, label) for label in labels])
+    with refuses("images", "a dict with path"):
+        own.from_arrays(pandas.Series([{"path": "a.png"}] * 10), labels)
+    spoilt = pixels / 255
+    spoilt[3, 2, 1, 0] = np.nan
+    with refuses("images", "finite", "given 1 of 1,920", "the first in image 3"):
+        own.from_arrays(spoilt, labels)

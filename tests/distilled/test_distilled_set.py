@@ -127,6 +127,14 @@ def test_targets(distilled: DistilledSet, teacher: Network) -> None:
         small_set(targets=parts()["targets"][:1]).target("stored")
 
 
+def test_probabilities_in_the_place_of_logits_are_named(distilled: DistilledSet) -> None:
+    probabilities = torch.rand(6, 3).softmax(1)
+    with pytest.warns(UserWarning, match="look like probabilities"):
+        distilled.with_targets(StoredLabels(probabilities))
+    distilled.with_targets(StoredLabels(probabilities.log()))
+    distilled.with_targets(StoredLabels(probabilities * 1.1))
+
+
 def test_fingerprint_sees_every_part() -> None:
     base = small_set()
     edited_sets = [

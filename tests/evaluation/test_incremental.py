@@ -1,6 +1,9 @@
 """The protocol of phases: its matrix, its averages, and both forgetting rates by hand."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 
 from ddlab import networks
 from ddlab.evaluation import Incremental, class_incremental
@@ -52,6 +55,21 @@ def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
         None, FOUR, config=SETTINGS, seeds=(0,), device="cpu", progress=False
     )
     assert isinstance(incremental, Incremental) and incremental.per_seed[0] == matrix
+
+
+def test_an_accuracy_of_no_image_or_of_nan_is_no_number() -> None:
+    lacking = replace(
+        FOUR,
+        test_images=FOUR.test_images[FOUR.test_labels != 2],
+        test_labels=FOUR.test_labels[FOUR.test_labels != 2],
+    )
+    with refuses("data", "test images of every class"):
+        class_incremental(None, lacking, config=SETTINGS, seeds=(0,), progress=False)
+    inputs = Inputs(data=FOUR, device="cpu")
+    weights = [*process.steps(mnemonics, SETTINGS, inputs)][-1].state.models[0]
+    broken = {name: torch.full_like(value, torch.nan) for name, value in weights.items()}
+    with refuses("the network's logits", "finite"):
+        class_accuracies(SETTINGS, inputs, broken, 2)
 
 
 def test_a_sets_images_are_the_memory() -> None:

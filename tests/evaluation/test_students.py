@@ -388,6 +388,18 @@ def test_an_interrupt_before_the_first_student_is_whole_goes_through(
         evaluate(distilled, grey, labels="hard", seeds=(7, 8), config=CONFIG)
 
 
+@pytest.mark.parametrize("labels", ["stored", "online"])
+def test_a_recipe_of_hard_labels_does_not_move_soft_ones_and_says_so(
+    labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network
+) -> None:
+    for_hard = supervised.Config.for_data(grey, epochs=1)
+    with pytest.warns(UserWarning, match=f"hardly moves students of {labels} labels: .* 900 times"):
+        evaluate(distilled, grey, labels=labels, teacher=teacher, config=for_hard, seeds=(0,))
+    for config in (for_hard.replace(temperature=1.0), for_hard.replace(optimiser="adamw")):
+        evaluate(distilled, grey, labels=labels, teacher=teacher, config=config, seeds=(0,))
+    evaluate(distilled, grey, labels="hard", config=for_hard, seeds=(0,))
+
+
 def test_one_class_is_refused(grey: ImageData) -> None:
     one_class = grey.subset(classes=[0])
     with refuses("data", "at least two classes"):

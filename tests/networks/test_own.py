@@ -197,6 +197,10 @@ class TestFamily:
             (lambda c, k, s: Net(c, k + 1), ["logits of shape [2, 3]", "[2, 4]"]),
             (
                 lambda c, k, s: nn.Sequential(Net(c, k), nn.Softmax(1)),
+                ["logits", "leave the softmax out"],
+            ),
+            (
+                lambda c, k, s: nn.Sequential(Net(c, k), nn.LogSoftmax(1)),
                 ["classifier", "none whose output is the logits", "0.head"],
             ),
         ],
@@ -560,6 +564,19 @@ def test_what_others_build_is_refused_at_the_door(
         ddlab.evaluate(
             distilled, grey, labels="hard", network=f"factory of {case}", seeds=[0], progress=False
         )
+
+
+def test_probabilities_are_no_logits() -> None:
+    class Softmax(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.last = nn.Linear(64, 3)
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return self.last(images.flatten(1)).softmax(1)
+
+    with refuses("module", "leave the softmax out"):
+        networks.from_module(Softmax(), (8, 8), channels=1, classes=3, classifier="last")
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
