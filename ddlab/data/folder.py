@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ..core import Count, DDLabError, Index, checked, errors, storage, within
+from ..core.memory import half_of_memory
 from . import pictures, tree
 from .arrays import split_rows
 from .class_names import in_letters, lookalikes, warn_of_lookalikes
@@ -35,17 +36,6 @@ LABELS = "labels.json"
 _MOST_PIXELS = 50_000_000  # of one file; PIL itself warns at 89 million
 _AT_ONCE = 1024  # files that are decoded before the next ones are begun
 Cache = Literal["memory", "file"]
-
-
-def half_of_memory() -> float:
-    """Return how many bytes all images together may take.
-
-    It is half of the machine's memory, or no bound where the system does not say.
-    """
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
-    except (AttributeError, ValueError, OSError):  # not on Windows
-        return float("inf")
 
 
 @checked

@@ -9,10 +9,13 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ..core import as_usual, checked, within
+from ..core import as_usual, checked, errors, within
+from ..core.memory import half_of_memory
 from .images import ImageData, denormalise
 
 _AT_ONCE = 1024  # images
+# Of float64 [d, d] at once: the covariance, its axes, what LAPACK works with, and their product.
+_MATRICES = 5
 # Standard deviations of all whitened values on either side of 0; what lies further out is cut.
 _DEVIATIONS_KEPT = 4.0
 
@@ -32,8 +35,19 @@ def whitened(
     and a minute; of 64 pixels 16 times and 64 times as much.
 
     Raises:
-        DDLabError: an epsilon that is not above 0.
+        DDLabError: an epsilon that is not above 0; images whose matrices would take more than half
+            of the memory.
     """
+    places = data.train_images[0].numel()
+    needed = _MATRICES * 8 * places**2
+    if needed > half_of_memory():
+        height, width = data.image_size
+        errors.fail(
+            "data",
+            "of images so small that their whitening takes at most half of the memory "
+            f"({half_of_memory() / 1e9:.1f} GB; data.load(..., size=) makes them smaller)",
+            f"{height} x {width} pixels, {needed / 1e9:.1f} GB",
+        )
     # Of the training images alone; the test images are moved by the same matrix.
     centre, covariance = moments(data.train_images)
     matrix = zca(covariance, epsilon)

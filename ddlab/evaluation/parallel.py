@@ -8,6 +8,7 @@ joblib does the work: `jobs` processes, or what `joblib.parallel_config(...)` ar
 
 import contextlib
 import itertools
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -237,7 +238,9 @@ def _sentence(problem: Exception) -> str:
             "importable there "
             f"({type(problem).__name__}); jobs=1 runs everything here"
         )
-    return (
-        "a worker process ended before its task did, most likely because memory ran out "
-        f"({type(problem).__name__}); fewer jobs need less memory"
-    )
+    ended = f"a worker process ended before its task did ({type(problem).__name__}"
+    # joblib says how: a system whose memory runs out kills, anything else has another reason.
+    exit_codes = re.search(r"exit codes of the workers are \{(.*?)\}", str(problem))
+    if exit_codes and "SIGKILL" not in exit_codes[1]:
+        return f"{ended}, {exit_codes[1]}); jobs=1 runs everything here and says why"
+    return f"{ended}), most likely because memory ran out; fewer jobs need less memory"

@@ -8,6 +8,7 @@ import torch
 import ddlab
 from ddlab import ImageData
 from ddlab.data import whitened
+from tests.support import made_data, refuses
 
 
 def test_equals_the_formula_on_the_training_pixels(digits: ImageData) -> None:
@@ -54,3 +55,9 @@ def test_images_that_are_all_alike_stay_so(digits: ImageData) -> None:
     alike = torch.zeros_like(digits.train_images).index_fill_(0, torch.tensor([0]), 1)
     white_digits = whitened(replace(digits, train_images=alike, mean=None, std=None))
     assert bool(white_digits.normalised().isfinite().all())
+
+
+def test_what_does_not_fit_is_refused_before_the_work() -> None:
+    large = made_data(size=192, train=2, test=1)
+    with refuses("data", "at most half of the memory", "192 x 192 pixels, 54.4 GB"):
+        whitened(large)
