@@ -21,7 +21,7 @@ from ..core import DDLabError
 from ..core.storage import write_atomically
 from .page import Laboratory
 from .plot import shared_library
-from .recording import record
+from .recording import picture_of, record
 
 SCRIPTS = "scripts"
 # Packages of the npm registry, and what of them a page needs: pattern in the package -> folder beside
@@ -49,6 +49,16 @@ _PAGE = """<!DOCTYPE html>
 <style>body {{ font-family: system-ui, sans-serif; margin: 12px auto; max-width: 980px; padding: 0 8px; }}</style>
 </head>
 <body>
+<div id="stand-in">{stand_in}
+<p><i>This page moves where scripts run. If it stays as it is, they are off, or the policy of its server forbids them: \
+it needs script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:.</i></p></div>
+<script>
+new MutationObserver((_changes, observer) => {{
+  if (!document.querySelector(".ddlab-replay")) return;
+  document.getElementById("stand-in").remove();
+  observer.disconnect();
+}}).observe(document.body, {{ childList: true, subtree: true }});
+</script>
 <script type="application/vnd.jupyter.widget-state+json">{state}</script>
 <script type="application/vnd.jupyter.widget-view+json">{view}</script>
 <script src="{scripts}/embed-amd.js"></script>
@@ -81,6 +91,7 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
         data = embed.embed_data(views=[explorer], state=state)
         page = _PAGE.format(
             title=html.escape(explorer.title),
+            stand_in=explorer.still(picture_of(explorer)),
             scripts=SCRIPTS,
             head=head(),
             state=_in_script(without_plotly(data["manager_state"])),
@@ -118,7 +129,12 @@ def without_plotly(manager_state: dict[str, Any]) -> dict[str, Any]:
 
 def _in_script(data: Any) -> str:
     """Return JSON that cannot end the script element in which it stands."""
-    return json.dumps(data).replace("</", "<\\/")
+    return without_tags(json.dumps(data))
+
+
+def without_tags(text: str) -> str:
+    """Return JSON without "<": "</script>" ends an element, and "<!--<script>" keeps it open."""
+    return text.replace("<", "\\u003c")
 
 
 def put_scripts(folder: Path) -> None:

@@ -101,16 +101,26 @@ class Explorer(widgets.VBox):
         Args:
             picture: a PNG image of what it shows.
         """
-        image = ""
         bundle = {}
         if picture is not None:
             bundle["image/png"] = base64.b64encode(picture).decode()
-            image = f'<img alt="" src="data:image/png;base64,{bundle["image/png"]}">'
+        bundle["text/plain"] = f"Explorer: {self.title}. {self.sentence}".strip()
         bundle["text/html"] = (
-            f"<p><b>{html.escape(self.title)}</b></p>{image}<p>{html.escape(self.sentence)} "
-            "<i>This is an explorer: it moves where scripts run, and once the notebook is trusted.</i></p>"
+            f"{self.still(picture)}<p><i>This is an explorer: it moves where scripts run, and once the "
+            "notebook is trusted.</i></p>"
         )
         return bundle
+
+    def still(self, picture: bytes | None = None) -> str:
+        """Return title, picture and sentence as HTML that no script moves."""
+        image = ""
+        if picture is not None:
+            data = base64.b64encode(picture).decode()
+            image = f'<img alt="" src="data:image/png;base64,{data}">'
+        return f"<p><b>{html.escape(self.title)}</b></p>{image}<p>{html.escape(self.sentence)}</p>"
+
+    def __repr__(self) -> str:
+        return self.in_words()["text/plain"]
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Return the widget, with a sentence beside it for readers without scripts."""

@@ -111,7 +111,8 @@ class Plot(SyncedWidget):
         """Return the widget, with the alt text beside it for readers without scripts."""
         representation: Any = super()._repr_mimebundle_(**options)
         bundle, metadata = representation
-        return bundle | {"text/html": f"<p>{html.escape(self.alt)}</p>"}, metadata
+        words = {"text/plain": self.alt, "text/html": f"<p>{html.escape(self.alt)}</p>"}
+        return bundle | words, metadata
 
     @property
     def figure(self) -> go.Figure:

@@ -97,6 +97,15 @@ class Prediction(widgets.VBox):
             ]
         )
 
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Return the widget, with the question and its answers for readers without scripts."""
+        answers = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
+        words = {
+            "text/plain": f"Question: {self.question} Answers: {'; '.join(self.choices)}.",
+            "text/html": f"<p><b>{html.escape(self.question)}</b></p><ul>{answers}</ul>",
+        }
+        return super()._repr_mimebundle_(**options) | words
+
     def choose(self, answer: str) -> None:
         """Choose as a click would."""
         self._answers.value = errors.check_choice("answer", answer, tuple(self._answers.options))

@@ -315,7 +315,7 @@ def record_page() -> dict[str, dict[str, str]]:
         if isinstance(explorer, Laboratory):
             explorer.runner.join(None)
             record(explorer, _stops_on_a_page(explorer))
-            stand_ins[str(explorer.model_id)] = explorer.in_words(_picture(explorer))
+            stand_ins[str(explorer.model_id)] = explorer.in_words(picture_of(explorer))
     return stand_ins
 
 
@@ -325,7 +325,7 @@ def _stops_on_a_page(laboratory: Laboratory) -> Any:
     return recorded(laboratory.world) if callable(recorded) else recorded
 
 
-def _picture(laboratory: Laboratory) -> bytes | None:
+def picture_of(laboratory: Laboratory) -> bytes | None:
     """Return the first chart of a laboratory as PNG, or None where kaleido is not installed."""
     if importlib.util.find_spec("kaleido") is None:
         return None

@@ -21,7 +21,7 @@ import nbformat
 
 from ..core import DDLabError, errors
 from ..core.storage import write_atomically
-from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly
+from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly, without_tags
 from .build import NOTEBOOKS
 from .contents import LESSONS
 
@@ -172,6 +172,7 @@ def page_of(notebook: Any, name: str, binder: str = "") -> str:
         extra_template_basedirs=[str(Path(__file__).parent)],
         template_name="site_template",
         widget_renderer_url=f"{SCRIPTS}/embed-amd.js",
+        filters={"escape_html_script": without_tags},
     )
     page, _ = exporter.from_notebook_node(notebook)
     # Links between lessons; those to other notebooks stay, for readers who have the files.

@@ -156,6 +156,11 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     live = DescentLab(key="live").run()
     assert page.locator(".ddlab-sentence").inner_text() == live.sentence
     slider = page.locator(".noUi-handle:visible").first
+    page.wait_for_selector(".noUi-handle[aria-label]")
+    handles = page.locator(".noUi-handle").all()
+    names = [handle.get_attribute("aria-label") for handle in handles]
+    assert all(names) and "learning rate η" in names
+    assert page.locator("#stand-in").count() == 0
     for rate in (1.0, 1.5, 2.0):
         state = page.locator(".ddlab-replay").get_attribute("data-state")
         slider.focus()

@@ -4,6 +4,7 @@ import base64
 import gzip
 import io
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -310,6 +311,22 @@ def test_an_exported_page_holds_its_explorer_alone(
     assert laboratory.model_id in page and other.model_id not in page
     assert not any(isinstance(child, Replay) for child in laboratory.children)
     other.close()
+
+
+def test_an_exported_page_stands_without_scripts_and_with_any_name(
+    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_module, "put_scripts", lambda folder: None)
+    laboratory.title = laboratory._title.value = "A class <!--<script>"
+    page = export(laboratory, tmp_path / "page.html").read_text(encoding="utf-8")
+    standing = page[page.index('<div id="stand-in">') : page.index("</div>")]
+    assert "A class &lt;!--&lt;script&gt;" in standing and laboratory.sentence in standing
+    assert "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:" in standing
+    for element in re.findall(r'json">(.*?)</script>', page, flags=re.DOTALL):
+        assert "<" not in element and json.loads(element)
+    assert "<!--" not in page
+    plain = laboratory._repr_mimebundle_()["text/plain"]
+    assert plain == repr(laboratory) == f"Explorer: {laboratory.title}. {laboratory.sentence}"
 
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence(
