@@ -146,6 +146,7 @@ CELLS: dict[str, list[tuple[Any, ...]]] = {
     "self_supervised": [
         ("real images", 10, "random", False, "none", None, None, None, None, None, 0)
     ],
+    "shift_models": [("networks", 4, "what the budget buys", 0), ("same", None, "one result", 0)],
     "siamese": [("shapes", "random", None, 0)],
     "swapped_labels": [("class means", 0), ("a hundred digits, learned labels", 0)],
     "teaching_stability": [

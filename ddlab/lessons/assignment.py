@@ -5,12 +5,16 @@ No answers stand here: they are in `notebooks/assignments/instructor`.
 """
 
 import hashlib
+import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -187,13 +191,88 @@ class Assignment:
 
 
 def start(student: str) -> Assignment:
-    """Begin: prints whose copy it is and its seed, so that a grader sees both."""
+    """Begin: prints whose copy it is and its seed, so that a grader sees both.
+
+    From then on warnings are printed to standard output: nbgrader gives no points to a cell that
+    writes to standard error, whatever is right in it.
+    """
     mine = Assignment(student, seed_of(student))
+    warnings.showwarning = _print_warning
+    if type(sys.stdout).__module__.startswith("ipykernel"):
+        sys.stderr = sys.stdout  # progress bars and logs, too
     print(
         f"student {_visible(student)}, seed {mine.seed}, torch {torch.__version__}, "
         f"{torch.get_num_threads()} threads"
     )
     return mine
+
+
+def _print_warning(message: Any, category: type[Warning], *_where: Any) -> None:
+    print(f"{category.__name__}: {message}")
+
+
+def plain(value: Any) -> Any:
+    """Return an answer as Python's own numbers, texts, lists and dicts, whatever form it has.
+
+    A tensor of one number is that number, a tuple a list; numbers and texts of a class that a
+    student wrote are the plain ones inside.
+
+    Raises:
+        DDLabError: something else.
+    """
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().tolist()
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, bool):
+        return value
+    for kind, convert in ((int, int.__index__), (float, float.__float__), (str, str.__str__)):
+        if isinstance(value, kind):
+            return convert(value)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    errors.fail("an answer", "a number, a text, a tensor, or a list or dict of these", value)
+
+
+def near(value: Any, expected: Any, tolerance: float = 1e-6) -> bool:
+    """Return whether an answer is a number, or numbers in the same order, within a tolerance.
+
+    It compares in float64, whatever the answer's form and dtype: an error may be as large as the
+    tolerance, or that share of what is expected, if this is above 1.
+    """
+    given, right = (torch.tensor(plain(side), dtype=torch.float64) for side in (value, expected))
+    if given.shape != right.shape:
+        return False
+    return bool(((given - right).abs() <= tolerance * right.abs().clamp(min=1)).all())
+
+
+def reached(function: Callable[..., Any], *modules: str) -> list[str]:
+    """Return which of these modules a student's function uses, by any name, in it or in its cell.
+
+    Args:
+        modules: full names, such as "ddlab.methods", with all that they contain.
+    """
+    found = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [value for value in code.co_consts if isinstance(value, CodeType)]
+        homes = set()
+        for name in code.co_names:
+            if name in function.__globals__:
+                value = function.__globals__[name]
+                is_module = isinstance(value, ModuleType)
+                homes.add(value.__name__ if is_module else getattr(value, "__module__", None))
+            else:  # an attribute, or what the code itself imports
+                homes.add(name)
+        for module in modules:
+            package, _, part = module.rpartition(".")
+            is_inside = any(str(home).startswith(f"{module}.") for home in homes)
+            if is_inside or module in homes or {package, part} <= homes:
+                found.add(module)
+    return sorted(found)
 
 
 def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:

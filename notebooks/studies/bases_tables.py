@@ -1,7 +1,7 @@
-"""Makes two tables of ddlab/records/tables that lesson 40 shows of sets without labels: methods,
-budgets, beginnings, views, and networks of other families.
+"""Makes three tables of ddlab/records/tables that lesson 40 and FINDINGS.md show of sets without
+labels: methods, budgets, beginnings, views; networks of other families; how views are stored.
 
-python notebooks/studies/bases_tables.py self_supervised --seeds 0     # also self_supervised_architectures
+python notebooks/studies/bases_tables.py self_supervised --seeds 0     # also self_supervised_architectures, shift_models
 
 An earlier commit made the tables, the rows of which say what is made again here.
 """
@@ -11,8 +11,9 @@ from typing import Any
 from study import again, fields_of, main_of
 
 from ddlab import methods, networks
-from ddlab.distilled import DistilledSet
+from ddlab.distilled import DistilledSet, shift_models
 from ddlab.lessons.bases import unlabelled
+from ddlab.methods import boost
 from ddlab.runs import NOTHING, Inputs, Run
 from ddlab.unlabelled import pretraining, probing
 
@@ -56,7 +57,32 @@ def architectures(*, architecture: str, seed: int, **fields: Any) -> float:
     return probe_score(image_set(seed=seed, **fields), config)
 
 
+def stored_views(
+    *, shift: str, hidden: int | None, compared_on: str, seed: int
+) -> tuple[float, ...]:
+    """The probe of a set whose views are stored so, its pairs, and the model's relative error.
+
+    Only `finish` asks how views are stored: one run gives the set and the coefficients themselves.
+    """
+    inputs = Inputs(data=unlabelled.images(), teachers=(unlabelled.teacher(),), device="cpu")
+    start = boost.Config.teaching(network=unlabelled.NETWORK, seed=seed)
+    config = start.replace(shift=shift, **({} if hidden is None else {"hidden": hidden}))
+    buyer = start if compared_on == "one result" else config
+    pairs = boost.count_pairs(buyer, inputs)
+    exact = start.replace(shift="stored", pairs=pairs)
+    state = Run(boost, exact, inputs, keep=NOTHING).advance().state()
+    coefficients = boost.finish(exact, inputs, state).target("representations").tensors
+    distilled = boost.finish(config.replace(pairs=pairs), inputs, state)
+    model = distilled.target("representations").tensors
+    own, views = coefficients["coefficients"], coefficients["view_coefficients"]
+    stored = {name: model[name] for name in shift_models.TENSORS[shift]}
+    error = shift_models.mean_squared_error(own, views, stored, shift)
+    score = probe_score(distilled, pretraining.Config.teaching(seed=seed))
+    return score, float(pairs), float(error / (views - own).square().mean())
+
+
 STUDIES = (
+    again("shift_models", "shift hidden compared_on seed", "source pairs error", 5, stored_views),
     again("self_supervised", ARMS, "source pairs floats", 5, self_supervised),
     again(
         "self_supervised_architectures",
