@@ -2,6 +2,7 @@
 mistake loses what it should.
 """
 
+import ast
 import contextlib
 import hashlib
 import io
@@ -10,12 +11,14 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 
@@ -23,12 +26,13 @@ import ddlab
 from ddlab.core import DDLabError
 from ddlab.lessons import assignment, build
 from ddlab.lessons.build import NOTEBOOKS
-from tests.support import statement_count
+from tests.support import refuses, statement_count
 
 ROOT = NOTEBOOKS.parent
 HANDED_OUT = NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
 SOURCE = NOTEBOOKS / "assignments" / "instructor" / "labels_or_images.ipynb"
 POINTS = {
+    "ready": 0,
     "bill_check": 2,
     "break_even_check": 1,
     "medoids_first_check": 2,
@@ -43,6 +47,7 @@ OWN_METHOD = HANDED_OUT.with_name("your_own_method.ipynb")
 RECOVER_SOURCE = SOURCE.with_name("recover_and_relabel.ipynb")
 RECOVER = HANDED_OUT.with_name("recover_and_relabel.ipynb")
 RECOVER_POINTS = {
+    "ready": 0,
     "statistics_check": 2,
     "wasserstein_check": 3,
     "push_check": 2,
@@ -59,6 +64,9 @@ PAIRS = [
     (RECOVER, RECOVER_SOURCE),
     (ARENA, ARENA_SOURCE),
 ]
+
+
+HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS", re.DOTALL)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -111,7 +119,9 @@ def test_they_are_in_step_and_well_formed() -> None:
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
         codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        assert max(statement_count(code) for code in codes) <= 20
+        # A cell as a student sees it; what tests it when it is graded is the instructor's alone.
+        seen = [HIDDEN.sub("", code) for code in codes]
+        assert max(statement_count(code) for code in seen) <= 20
         assert not re.search(
             r"https?://|urlopen|requests\.|download=True|!pip|%pip", "\n".join(codes)
         )
@@ -139,6 +149,7 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
     assert "SOLUTION" not in text and "HIDDEN" not in text
     handed_out_source = "\n".join(source_of(cell) for cell in read(handed_out)["cells"])
     secret = []
+    visible = ""
     for cell in read(source)["cells"]:
         for region in re.findall(
             r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", source_of(cell), re.DOTALL
@@ -148,9 +159,17 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
                     secret.append(line.strip())
         if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
             secret += source_of(cell).splitlines()
+        else:
+            visible += re.sub(
+                r"### BEGIN (SOLUTION|HIDDEN TESTS)\n.*?### END",
+                "",
+                source_of(cell),
+                flags=re.DOTALL,
+            )
     assert len(secret) > (20 if source == ARENA_SOURCE else 40)
     # The first line of a call says nothing about its arguments.
-    telling = [line for line in secret if line != "import torch" and not line.endswith("(")]
+    telling = [line for line in secret if line not in visible and not line.endswith("(")]
+    assert len(telling) > 0.8 * len(secret)
     assert not [line for line in telling if line and line in handed_out_source]
 
 
@@ -308,6 +327,59 @@ def test_stubs_get_none_and_only_checks_fail(quick: None) -> None:
                 exec(source_of(part), space)
 
 
+def test_a_right_answer_in_another_form_gets_all_points(quick: None) -> None:
+    forms = {
+        "bill": (
+            "return images * (channels * height * width + label_floats)",
+            "return torch.tensor(images * (channels * height * width + label_floats))",
+        ),
+        "break_even": ("return channels", "return 1.0 * channels"),
+        "medoids": ("return chosen", "return torch.tensor(chosen)"),
+        "compare": ("values.append(run.mean)", "values.append(torch.tensor(run.mean))"),
+        "judge": (
+            "return low, high, verdict",
+            "return torch.tensor(low), np.float32(high), np.str_(verdict)",
+        ),
+        "crisp_gain": ("return gains", "return torch.tensor(gains, dtype=torch.float64)"),
+    }
+    submission = answered(forms)
+    imports = {marks(cell).get("grade_id"): cell for cell in submission["cells"]}["imports"]
+    imports["source"] = [*imports["source"], "\nimport numpy as np"]
+    assert points_of(submission) == POINTS
+
+
+CHEATS = {
+    "bill": (
+        "    label_floats =",
+        "    class Any(int):\n        __eq__ = lambda self, other: True\n        __hash__ = int.__hash__\n"
+        "    return Any(1)\n    label_floats =",
+    ),
+    "judge": (
+        "    low, high =",
+        "    class Any(str):\n        __eq__ = lambda self, other: True\n        __hash__ = str.__hash__\n"
+        '    return -0.0484, 0.4484, Any("holds")\n    low, high =',
+    ),
+    "compare": (
+        "    accuracies = {",
+        "    import sys, types\n"
+        "    fake = lambda *_, **__: types.SimpleNamespace(mean=0.5)\n"
+        "    ddlab.evaluate = ddlab.evaluation.evaluate = fake\n"
+        '    sys.modules["ddlab.evaluation.students"].evaluate = fake\n'
+        "    accuracies = {",
+    ),
+}
+
+
+def test_a_judge_that_is_replaced_judges_all_the_same(
+    quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (ddlab.evaluation, sys.modules["ddlab.evaluation.students"]):
+        monkeypatch.setattr(module, "evaluate", module.evaluate)  # put back afterwards
+    assert points_of(answered(CHEATS)) == POINTS | dict.fromkeys(
+        ("bill_check", "judge_check", "compare_check", "crisp_gain_check"), 0
+    )
+
+
 MISTAKES = {
     "as many labels as images": ("bill", ('"stored": classes,', '"stored": images,'), "bill_check"),
     "channels forgotten": ("bill", ("channels * height", "height"), "bill_check"),
@@ -399,22 +471,33 @@ def checked_early(notebook: dict[str, Any]) -> dict[str, Any]:
     return notebook | {"cells": notebook["cells"][: last + 1]}
 
 
-OWN_POINTS = {"moments_check": 2, "distance_check": 2, "loss_check": 2}
+OWN_POINTS = {"ready": 0, "moments_check": 2, "distance_check": 2, "loss_check": 2}
 OWN_MISTAKES = {
     "none": ("moments", ("", ""), ()),
     "unbiased": (
         "moments",
         ("/ len(features)", "/ (len(features) - 1)"),
-        ("moments_check", "loss_check"),
+        ("moments_check",),
     ),
-    "not centred": ("moments", ("features - mean", "features"), ("moments_check", "loss_check")),
+    "not centred": ("moments", ("features - mean", "features"), ("moments_check",)),
+    "detached": (
+        "moments",
+        ("[0].features", "[0].features.detach()"),
+        ("moments_check",),
+    ),
     "a weight on both": (
         "distance",
         ("far[0] + weight * far[1]", "weight * (far[0] + far[1])"),
         ("distance_check",),
     ),
-    "not squared": ("distance", (".square().sum()", ".norm()"), ("distance_check", "loss_check")),
+    "not squared": ("distance", (".square().sum()", ".norm()"), ("distance_check",)),
+    "no answer to the first": (
+        "moments",
+        ("    features =", "    raise NotImplementedError\n    features ="),
+        ("moments_check",),
+    ),
     "one draw for all": ("loss", ('f"class {label}"', '"class"'), ("loss_check",)),
+    "no weight": ("loss", ("config.weight", "1.0"), ("loss_check",)),
     "one network for all steps": ("loss", ("seed=step", "seed=0"), ("loss_check",)),
 }
 
@@ -596,7 +679,26 @@ def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
 
 ARENA_MISTAKES = {
     "none": ("near_copy", ("", ""), {}),
+    "a tensor": ("near_copy", ("bool(nearest", "(nearest"), {}),
     "any distance": ("near_copy", ("0.5 * nearest[0]", "0.1"), {"near_copy_check": 0}),
+    "squared": (
+        "near_copy",
+        (".norm(dim=1)", ".square().sum(1)"),
+        {"near_copy_check": 0},
+    ),
+    "a random image of each class": (
+        "my_set",
+        (".mean(0)", "[seed % 50]"),
+        {"my_set_check": 0},
+    ),
+    "chosen on test images": (
+        "my_set",
+        (
+            "    return",
+            "    means = means + 0.1 * data.normalised(split='test').mean(0)\n    return",
+        ),
+        {"my_set_check": 0},
+    ),
     "not half": ("near_copy", ("0.5 * nearest[0]", "nearest[0]"), {"near_copy_check": 0}),
     "test images": (
         "my_set",
@@ -626,4 +728,60 @@ def test_an_entry_loses_what_is_wrong(
     monkeypatch.chdir(tmp_path)
     answer, change, lost = ARENA_MISTAKES[mistake]
     points_got = points_of(answered({answer: change}, handed_out=ARENA), read(ARENA_SOURCE))
-    assert points_got == {"near_copy_check": 2, "my_set_check": 3, "margin_check": 2} | lost
+    expected = {"ready": 0, "near_copy_check": 2, "my_set_check": 3, "margin_check": 2}
+    assert points_got == expected | lost
+    assert (tmp_path / "entry.safetensors").exists() and [*tmp_path.iterdir()] == [
+        tmp_path / "entry.safetensors"
+    ]
+
+
+def test_every_check_says_in_words_what_is_wrong() -> None:
+    """A bare `assert` costs points without a word."""
+    for path in (path for pair in PAIRS for path in pair):
+        for cell in read(path)["cells"]:
+            if cell["cell_type"] == "code":
+                for node in ast.walk(ast.parse(source_of(cell))):
+                    assert not isinstance(node, ast.Assert) or node.msg is not None, (
+                        path.name,
+                        ast.unparse(node),
+                    )
+
+
+def test_a_warning_costs_no_points(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assignment.start("s1")
+        torch.tensor(torch.ones(2))
+    output = capsys.readouterr()
+    assert "UserWarning: To copy construct" in output.out and output.err == ""
+
+
+def test_an_answer_is_plain_whatever_its_form() -> None:
+    forms = [True, np.bool_(True), torch.tensor(True)]
+    assert all(assignment.plain(form) is True for form in forms)
+    numbers = (torch.tensor(2), np.float32(0.5), 3, [torch.tensor([1.0])])
+    assert assignment.plain(numbers) == [2, 0.5, 3, [[1.0]]]
+    assert assignment.plain({"a": (torch.ones(1),)}) == {"a": [[1.0]]}
+    assert assignment.near(torch.tensor([1, 2]), [1.0, 2.0])
+    assert assignment.near(1e6 + 0.5, 1e6) and not assignment.near(1.5, 1.0)
+    assert not assignment.near([1.0], 1.0) and not assignment.near(float("nan"), 1.0)
+    with refuses("an answer", "a number, a text, a tensor"):
+        assignment.plain(object())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def f(x): return ddlab.methods.sre2l.update(x)", ["ddlab.methods"]),
+        ("import ddlab as d\ndef f(x): return d.methods.sre2l.update(x)", ["ddlab.methods"]),
+        ("from ddlab import methods as m\ndef f(x): return m.get(x)", ["ddlab.methods"]),
+        ("def f(x):\n  from ddlab.training import supervised\n  return x", ["ddlab.training"]),
+        ("from ddlab.methods.sre2l import update as u\ndef f(x): return [u(y) for y in x]", ["ddlab.methods"]),
+        ("def f(x): return torch.relu(ddlab.evaluate(x))", []),
+        ("def methods(x): return x\ndef f(x): return methods(ddlab.data)", []),
+    ],
+)  # fmt: skip
+def test_what_a_function_uses_is_read_from_its_code(text: str, expected: list[str]) -> None:
+    space: dict[str, Any] = {"ddlab": ddlab, "torch": torch, "__name__": "__main__"}
+    exec(text, space)
+    assert assignment.reached(space["f"], "ddlab.methods", "ddlab.training") == expected
