@@ -50,7 +50,7 @@ site: $(LAB_READY) ## run lessons and make a site whose explorers answer without
 	$(RUN) ddlab.lessons.site build/site $(foreach name,$(LESSONS),$(firstword $(subst _, ,$(name)))) $(if $(BINDER),--binder $(BINDER))
 
 slides: $(LAB_READY) ## run lessons and make slides of them, in build/slides
-	$(RUN) jupyter nbconvert --execute --to slides --output-dir build/slides $(foreach name,$(LESSONS),notebooks/$(name).ipynb)
+	DDLAB_PREDICTIONS= $(RUN) jupyter nbconvert --execute --to slides --output-dir build/slides $(foreach name,$(LESSONS),notebooks/$(name).ipynb)
 
 test: $(TEST_READY) ## the gate: every check, test and solution, and three pages in the browser
 	@$(RUN) tests.gate $(GATE_ARGS)

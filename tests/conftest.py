@@ -9,6 +9,8 @@ from collections.abc import Iterator
 # Before torch asks for devices: what is compared bit for bit, or with a record, is computed on the
 # CPU beside a GPU as well.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# No test finds the answers that another one has locked.
+os.environ["DDLAB_PREDICTIONS"] = ""
 # Here, and in the kernels that tests start, no student is trained in another process unless a test
 # asks for it.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"

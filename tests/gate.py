@@ -167,6 +167,7 @@ def main(arguments: list[str]) -> int:
     os.environ.update(
         OMP_NUM_THREADS="1",
         LOKY_MAX_CPU_COUNT="1",
+        DDLAB_PREDICTIONS="",
         DDLAB_SOLUTIONS="1",
         PYRIGHT_PYTHON_IGNORE_WARNINGS="1",
     )

@@ -161,7 +161,7 @@ def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
         "sys.modules[name] = None\nimport ddlab\n"
         "for asked in ('ddlab.figures', 'ddlab.explorers', 'ddlab.start(\"00_start\")'):\n"
         "    try: eval(asked)\n"
-        "    except AttributeError as problem: assert \"pip install 'ddlab[lab]'\" in str(problem)\n"
+        "    except AttributeError as problem: assert \"pip install '.[lab]'\" in str(problem)\n"
         "    else: raise SystemExit(1)\n"
         "assert not hasattr(ddlab, 'figures') and 'figures' not in dir(ddlab)\n"
         "from ddlab import *\nimport inspect, pydoc\n"

@@ -19,7 +19,7 @@ def needs_lab(room: str, *packages: str) -> None:
     for package in packages:
         if importlib.util.find_spec(package) is None:
             words = (
-                f"{room} must have {package}, which comes with pip install 'ddlab[lab]'; given "
-                "none."
+                f"{room} must have {package}, which comes with pip install '.[lab]' in a clone of "
+                "ddlab; given none."
             )
             raise ModuleNotFoundError(words, name=package)

@@ -29,6 +29,8 @@ from .errors import DDLabError
 # differ.
 _KEY = "ddlab"
 _LONGEST_PATH = 4096  # of Linux
+# What other programs put among a reader's folders.
+SERVICE_FOLDERS = {"__MACOSX", "__pycache__", "@eaDir"}
 # Seconds: a temporary file that is older was left by a process that died.
 _HOUR = 3600.0
 
@@ -270,6 +272,11 @@ def _remove_left_behind(path: Path) -> None:
                 and time.time() - entry.stat(follow_symlinks=False).st_mtime > _HOUR
             ):
                 os.unlink(entry.path)
+
+
+def is_left_behind(name: str) -> bool:
+    """Return whether systems and editors left a file or folder: .git, __MACOSX, or ._NAME."""
+    return name.startswith(".") or name in SERVICE_FOLDERS
 
 
 def fingerprint(*parts: Any) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..core import DDLabError
+from ..core.storage import SERVICE_FOLDERS
 
 SUFFIXES = (
     ".bmp",
@@ -34,9 +35,6 @@ SUFFIXES = (
 )
 TRAINS = ("train", "training", "seg_train")
 TESTS = ("test", "testing", "seg_test", "val", "valid", "validation", "dev")
-
-# Folders of other programs, which are nobody's classes.
-SERVICE = {"__MACOSX", "__pycache__", "@eaDir"}
 
 Listing = dict[str, list[str]]
 """Class -> its files, in the order of their names."""
@@ -224,7 +222,7 @@ def _entries(
                     entry
                     for entry in entries
                     if not entry.name.startswith(".")
-                    and entry.name not in SERVICE
+                    and entry.name not in SERVICE_FOLDERS
                     and is_wanted(entry)
                 ),
                 key=lambda entry: entry.name,

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ..core import DDLabError, Seeds, among, as_usual, checked, errors, storage, within
 from ..data import ImageData
-from ..data.tree import SERVICE
 from ..distilled import DistilledSet
 from ..training import supervised
 from .comparison import Compared, Comparison, compare
@@ -130,7 +129,7 @@ def _entries(place: Path) -> dict[str, Path | None]:
     """
     found: list[tuple[str, Path | None]] = [(file.stem, file) for file in _set_files(place)]
     for folder in sorted(place.iterdir()):
-        if not folder.is_dir() or _is_left_behind(folder):
+        if not folder.is_dir() or storage.is_left_behind(folder.name):
             continue
         # Beside each other, as platforms pack them, or below: STUDENT/ASSIGNMENT/ is nbgrader's.
         files = _set_files(folder) or _set_files_below(folder)
@@ -149,17 +148,14 @@ def _entries(place: Path) -> dict[str, Path | None]:
     return entries
 
 
-def _is_left_behind(path: Path) -> bool:
-    """Whether systems and editors left it there: .git, __MACOSX, or ._NAME beside a file."""
-    return path.name.startswith(".") or path.name in SERVICE
-
-
 def _set_files(folder: Path) -> list[Path]:
     """Return the files of sets in a folder."""
     files = [
         file
         for file in folder.iterdir()
-        if file.is_file() and file.suffix.lower() == ENDING and not _is_left_behind(file)
+        if file.is_file()
+        and file.suffix.lower() == ENDING
+        and not storage.is_left_behind(file.name)
     ]
     return sorted(files)
 
@@ -168,7 +164,7 @@ def _set_files_below(folder: Path) -> list[Path]:
     """Return the files of sets in the folders of a folder, and in theirs."""
     files = []
     for inner in sorted(folder.iterdir()):
-        if inner.is_dir() and not inner.is_symlink() and not _is_left_behind(inner):
+        if inner.is_dir() and not inner.is_symlink() and not storage.is_left_behind(inner.name):
             files += [*_set_files(inner), *_set_files_below(inner)]
     return files
 

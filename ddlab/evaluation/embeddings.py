@@ -293,5 +293,5 @@ def _optional(module: str, purpose: str) -> Any:
         raise errors.DDLabError(
             f"kind must be 'pca' without the package {module}, which computes {purpose} and "
             "comes with ddlab's notebooks "
-            f"(pip install 'ddlab[lab]'); given a Python without it ({missing})."
+            f"(pip install '.[lab]' in a clone of ddlab); given a Python without it ({missing})."
         ) from missing

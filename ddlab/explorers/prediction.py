@@ -67,6 +67,7 @@ class Prediction(widgets.VBox):
 
     Attributes:
         locked: the answer, or None while nothing is locked.
+        on_lock: called with the answer when its reader locks it.
     """
 
     # Any to type checkers, which see the trait and not the text that it holds.
@@ -79,6 +80,7 @@ class Prediction(widgets.VBox):
         if len(choices) < 2 or len(set(choices)) != len(choices):
             errors.fail("choices", "at least two different answers", list(choices))
         self.question = question
+        self.on_lock: Callable[[str], Any] = lambda answer: None
         self.choices = tuple(choices)
         self._answers = widgets.RadioButtons(
             options=list(choices), value=None, layout=widgets.Layout(width="auto")
@@ -119,6 +121,7 @@ class Prediction(widgets.VBox):
             self._button.layout.display = "none"
             self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
+            self.on_lock(self.locked)
 
     @property
     def on_page(self) -> dict[str, str]:

@@ -27,7 +27,6 @@ from ..methods.distillation import from_images
 from ..networks import Network
 from ..runs import Inputs, cache
 from ..training import supervised
-from .lesson import show
 
 # Draws that a student compares: enough for an interval, few enough for a laptop.
 PAIRS = 5
@@ -187,6 +186,9 @@ class Assignment:
 
     def show(self, figure: Any) -> None:
         """Display a figure and, folded below it, what it shows in words."""
+        # Here: everything else runs where the packages of notebooks are missing.
+        from .lesson import show
+
         show(figure)
 
 

@@ -4,7 +4,7 @@ import html
 import importlib
 import os
 import platform
-import textwrap
+from functools import partial
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +13,9 @@ import torch
 from ..core import devices, errors
 from ..explorers import Prediction
 from ..explorers.prediction import Verdict
-from .answers import NotYet
+from . import predictions
 from .contents import LESSONS
-
-# Characters of a printed line: as many as fit beside JupyterLab's file browser at 1,280 pixels.
-_LINE = 92
+from .exercise import check, judge
 
 # Of each page, by the key of the question: its first cell may be run again.
 _predictions: dict[str, dict[str, Prediction]] = {}
@@ -40,6 +38,7 @@ class Lesson:
             # Before anything is computed, because gradients differ between one thread and two.
             torch.set_num_threads(1)
         self._predictions = _predictions.setdefault(name, {})
+        self._kept = predictions.load(name)
         self._verdicts = _verdicts.setdefault(name, {})
         self._checks = importlib.import_module(
             f".{LESSONS[name].folder}.checks", __package__
@@ -48,13 +47,16 @@ class Lesson:
     def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
         """Return a question to be answered before the result is known; `compare` shows both.
 
-        An answer that was locked before stays.
+        An answer that was locked before stays, also when the kernel was restarted: it is kept in
+        `ddlab-predictions.json` beside the notebook (`lessons.predictions`).
         """
         before = self._predictions.get(key)
+        locked = self._kept.get(key) if before is None else before.locked
         prediction = Prediction(question, choices)
-        if before is not None and before.locked in choices:
-            prediction.choose(before.locked)
+        if locked in choices:
+            prediction.choose(locked)
             prediction.lock()
+        prediction.on_lock = partial(predictions.keep, self.name, key, question)
         self._predictions[key] = prediction
         if key in self._verdicts:
             self._verdicts[key].follow(prediction)
@@ -102,18 +104,12 @@ class Lesson:
             AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test`
                 does for the solutions.
         """
-        check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
-        try:
-            say(f"Right. {check(answer)}")
-        except NotYet as hint:
-            reply = f"{'No answer yet. ' if answer is None else ''}{hint}"
-            say(f"Not yet: {reply}")
-            if os.environ.get("DDLAB_SOLUTIONS"):
-                raise AssertionError(
-                    f"the solution of exercise {exercise!r} is not right: {reply}"
-                ) from None
-            return False
-        return True
+        table = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
+        is_right = check(table, answer)
+        if not is_right and os.environ.get("DDLAB_SOLUTIONS"):
+            _, reply = judge(table, answer)
+            raise AssertionError(f"the solution of exercise {exercise!r} is not right: {reply}")
+        return is_right
 
 
 def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
@@ -133,11 +129,6 @@ def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
     print(f"seed {seed}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     return lesson
-
-
-def say(text: str) -> None:
-    """Print a text in lines that fit on a page: JupyterLab itself would break inside a word."""
-    print(textwrap.fill(text, _LINE))
 
 
 def show(figure: Any, finding: str = "") -> None:

@@ -178,7 +178,7 @@ def test_a_missing_package_is_named(
     kind: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with refuses(package, "ddlab[lab]"):
+    with refuses(package, "pip install '.[lab]'"):
         embeddings.fit({"a": clusters()[0]}, SMALL[kind], announce=None)
 
 

@@ -4,11 +4,13 @@ mistake loses what it should.
 
 import ast
 import contextlib
+import csv
 import hashlib
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -785,3 +787,96 @@ def test_what_a_function_uses_is_read_from_its_code(text: str, expected: list[st
     space: dict[str, Any] = {"ddlab": ddlab, "torch": torch, "__name__": "__main__"}
     exec(text, space)
     assert assignment.reached(space["f"], "ddlab.methods", "ddlab.training") == expected
+
+
+def blocks(kind: str) -> list[str]:
+    """The commands of the instructor's page, as they are printed."""
+    text = (SOURCE.parent / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_instructors_commands_run_in_order_to_a_ranked_board(tmp_path: Path) -> None:
+    """A course by the printed commands alone: five students through the exchange, and four whose
+    notebooks are broken, each in a way that the page names.
+    """
+    exchange = tmp_path / "exchange"
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    (tmp_path / "nbgrader_config.py").write_text(
+        f"c = get_config()\nc.Exchange.root = {str(exchange)!r}\n"
+    )
+    environment = os.environ | {
+        "REPOSITORY": str(ROOT),
+        "HOME": str(tmp_path),
+        "JUPYTER_CONFIG_DIR": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+
+    def run(commands: str, folder: Path, *, check: bool = True) -> str:
+        process = subprocess.run(
+            ["bash", "-ec", commands], capture_output=True, text=True, env=environment, cwd=folder
+        )
+        assert not check or process.returncode == 0, process.stdout + process.stderr
+        return process.stdout + process.stderr
+
+    hand_out, grade = blocks("bash")
+    run(hand_out, tmp_path)
+    name = "enter_the_arena"
+    run(f"nbgrader fetch_assignment {name} --course ddlab", tmp_path)
+    run(f"nbgrader submit {name} --course ddlab", tmp_path)
+    inbound = exchange / "ddlab" / "inbound"
+    (own,) = inbound.iterdir()
+    notebooks = {
+        "anna": answered(student="anna", handed_out=ARENA),
+        "bo": answered({"my_set": (".mean(0)", "[0]")}, student="bo", handed_out=ARENA),
+        "carl": answered({"near_copy": ("bool(nearest", "(nearest")}, "carl", ARENA),
+        "dora": answered({"near_copy": ("0.5 * nearest[0]", "nearest[0]")}, "dora", ARENA),
+        "emil": answered({"my_set": ("    means", WARNING + "    means")}, "emil", ARENA),
+        "dead": answered({"margin": ("    rows", "    import os\n    os._exit(1)\n    rows")}, "dead", ARENA),
+        "deleted": answered(student="deleted", handed_out=ARENA),
+    }  # fmt: skip
+    deleted = notebooks["deleted"]
+    deleted["cells"] = [
+        cell for cell in deleted["cells"] if marks(cell).get("grade_id") != "near_copy_check"
+    ]
+    texts = {student: json.dumps(notebook) for student, notebook in notebooks.items()}
+    texts |= {"empty": "", "renamed": texts["anna"]}
+    _, *rest = own.name.split("+")
+    for student, text in texts.items():
+        folder = inbound / "+".join([student, *rest])
+        shutil.copytree(own, folder)
+        (folder / f"{name}.ipynb").write_text(text)
+    renamed = inbound / "+".join(["renamed", *rest]) / f"{name}.ipynb"
+    renamed.rename(renamed.with_name(f"{name} (1).ipynb"))
+    shutil.rmtree(own)
+    course_folder = tmp_path / "course"
+    collect, autograde, *later = grade.splitlines()
+    run(collect, course_folder)
+    log = run(autograde, course_folder, check=False)
+    for words in ("Kernel died while waiting", "Skipping unknown notebook"):
+        assert words in log
+    run("\n".join(later), course_folder)
+    with (course_folder / "grades.csv").open(newline="") as file:
+        scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert scores == {
+        "anna": 7, "bo": 4, "carl": 7, "dora": 5, "emil": 7,
+        "dead": 0, "deleted": 5, "empty": 0, "renamed": 0,
+    }  # fmt: skip
+    feedback = (course_folder / "feedback" / "bo" / name / f"{name}.html").read_text()
+    assert "points ahead of random images, asked for 12" in feedback
+    assert "HIDDEN" not in feedback and "referee" not in feedback
+    (board,) = blocks("python")
+    (course_folder / "board.py").write_text(board)
+    printed = run(f"{sys.executable} board.py", course_folder)
+    with (course_folder / "board.csv").open(newline="") as file:
+        ranked = list(dict.fromkeys(row["method"] for row in csv.DictReader(file)))
+    students = [student for student in ranked if student in texts]
+    assert sorted(students) == ["anna", "bo", "carl", "deleted", "dora", "emil"], printed
+    assert students[-1] == "bo"
+
+
+WARNING = "    import warnings\n    warnings.warn('slow')\n"

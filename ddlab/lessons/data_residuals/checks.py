@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..answers import Exercise
+from ..exercise import Exercise
 
 SURVIVAL = Exercise(
     arguments=("alpha", "k", "stage"),

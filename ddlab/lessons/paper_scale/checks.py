@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from ..answers import Exercise
+from ..exercise import Exercise
 
 Accuracies = list[list[float]]
 """Percent of each student of each set."""

@@ -13,12 +13,27 @@
     CHECKS["survival"](answer)               # a sentence for who is right, else `NotYet` with a hint
 
 What is handed in is compared in float64: float32, numpy, lists and tensors of one number are alike.
+
+A teacher's own exercise, on any page:
+
+    from ddlab.lessons import exercise
+
+    mean = exercise.Exercise(
+        arguments=("values [n]",),
+        cases=lambda: [(torch.tensor([1.0, 2.0, 6.0]),)],
+        expected=lambda values: values.mean(),
+        mistakes={"That is the median.": lambda values: values.median()},
+        look="Add them up; by what do you divide?",
+        success="Each value counts one n-th.",
+    )
+    exercise.check(mean, answer)             # prints "Right. ..." or "Not yet: ...", and returns which
 """
 
 import contextlib
 import inspect
 import linecache
 import numbers
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +43,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+# Characters of a printed line: as many as fit beside JupyterLab's file browser at 1,280 pixels.
+_LINE = 92
 _FEW = 8  # numbers that are printed one by one
 _LONGEST = 80  # characters of an argument that is printed
 _KINDS = {str: "a text", bool: "True or False", list: "a list", tuple: "a tuple", dict: "a dict"}
@@ -35,6 +52,27 @@ _KINDS = {str: "a text", bool: "True or False", list: "a list", tuple: "a tuple"
 
 class NotYet(Exception):
     """What is not right yet, and where to look, in words for the reader."""
+
+
+def check(exercise: Callable[[Any], str], answer: Any) -> bool:
+    """Judge an answer: print what it means, or a hint, and return whether it is right.
+
+    Args:
+        exercise: an `Exercise`, or a function of the answer that returns a sentence for who is
+            right, and raises `NotYet` with a hint.
+    """
+    is_right, reply = judge(exercise, answer)
+    # In lines that fit on a page: JupyterLab itself would break inside a word.
+    print(textwrap.fill(f"Right. {reply}" if is_right else f"Not yet: {reply}", _LINE))
+    return is_right
+
+
+def judge(exercise: Callable[[Any], str], answer: Any) -> tuple[bool, str]:
+    """Return whether an answer is right, and what is said of it."""
+    try:
+        return True, exercise(answer)
+    except NotYet as hint:
+        return False, f"{'No answer yet. ' if answer is None else ''}{hint}"
 
 
 @dataclass(frozen=True, kw_only=True)
