@@ -4,8 +4,8 @@ import html
 import importlib
 import os
 import platform
-from functools import partial
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
