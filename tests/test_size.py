@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STATEMENTS = {"ddlab": 25_280, "tests": 22_780}
+STATEMENTS = {"ddlab": 25_660, "tests": 23_170}
 
 
 @pytest.mark.parametrize("room", STATEMENTS)

@@ -55,7 +55,7 @@ def derived_seed(seed: int, step: int = 0, stream: str = "") -> int:
 
 
 @contextlib.contextmanager
-def seeded(seed: int, step: int, stream: str, device: torch.device) -> Iterator[None]:
+def seeded(seed: int, step: int, stream: str, device: torch.device | str) -> Iterator[None]:
     """Seed the global generators of torch, numpy and Python for somebody's own code.
 
     So `torch.rand_like`, dropout and `numpy.random` give the same numbers in every run, and from a
@@ -64,10 +64,11 @@ def seeded(seed: int, step: int, stream: str, device: torch.device) -> Iterator[
     mixed = derived_seed(seed, step, stream)
     python_state = random.getstate()
     numpy_state = np.random.get_state()
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    is_on_gpu = torch.device(device).type == "cuda"
+    with torch.random.fork_rng([device] if is_on_gpu else []):
         # Not `torch.manual_seed`, which seeds the generators of all devices.
         torch.default_generator.manual_seed(mixed)
-        if device.type == "cuda":
+        if is_on_gpu:
             torch.cuda.manual_seed(mixed)
         random.seed(mixed)
         np.random.seed(mixed)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import ipywidgets as widgets
 from torch import Tensor
 
+from ..core import DDLabError
 from ..figures.ghosts import KEPT_DASHES, with_ghosts, with_kept
 from .images import Picture
 from .layout import side_by_side
@@ -268,6 +269,24 @@ class ViewOnPage:
         self._drawing, self._settings = opening
         self._is_settled = True
 
+    def _differs(self, data: Any) -> bool:
+        """Return whether data are others than those on show.
+
+        Plain values compare in microseconds; a drawing takes tens of milliseconds.
+
+        Raises:
+            DDLabError: data with a tensor or an array of their own, of which nobody knows whether
+                they are equal.
+        """
+        try:
+            return bool(data != self._data)
+        except (RuntimeError, ValueError):
+            raise DDLabError(
+                f"what {self.view.data.__name__} returns must be plain values, which `==` compares "
+                "(a tensor as a tuple of numbers, or as the bytes of a picture); given a tensor or an "
+                "array."
+            ) from None
+
     def draw(self, world: Any, settings: Any, results: Any) -> None:
         """Bring the view up to date. Nothing is drawn where the data are the same as before."""
         try:
@@ -276,8 +295,7 @@ class ViewOnPage:
             if self.widget is None:
                 raise
             return
-        # Plain values compare in microseconds; a drawing takes tens of milliseconds.
-        if self.widget is None or (data is not None and data != self._data):
+        if self.widget is None or (data is not None and self._differs(data)):
             if settings != self._settings:
                 self._before = self._ghost_for(results)
             self._settings = settings

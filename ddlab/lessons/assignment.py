@@ -228,9 +228,12 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, bool):
         return value
-    for kind, convert in ((int, int.__index__), (float, float.__float__), (str, str.__str__)):
-        if isinstance(value, kind):
-            return convert(value)
+    if isinstance(value, int):
+        return int.__index__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, Mapping):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, Iterable):

@@ -53,7 +53,7 @@ class Lesson:
         before = self._predictions.get(key)
         locked = self._kept.get(key) if before is None else before.locked
         prediction = Prediction(question, choices)
-        if locked in choices:
+        if locked is not None and locked in choices:
             prediction.choose(locked)
             prediction.lock()
         prediction.on_lock = partial(predictions.keep, self.name, key, question)

@@ -101,7 +101,7 @@ def collect(folder: str | os.PathLike[str]) -> Collected:
 
     Args:
         folder: with a folder for each student, and their file `ddlab-predictions.json` somewhere in
-            it, as nbgrader's `submitted` has them.
+            it, as nbgrader packs them.
 
     Raises:
         DDLabError: a folder that is not there, or without such a file.

@@ -12,6 +12,7 @@ from study import again, fields_of, main_of
 
 from ddlab import methods, networks
 from ddlab.distilled import DistilledSet, shift_models
+from ddlab.distilled.storage_budget import Shift
 from ddlab.lessons.bases import unlabelled
 from ddlab.methods import boost
 from ddlab.runs import NOTHING, Inputs, Run
@@ -58,7 +59,7 @@ def architectures(*, architecture: str, seed: int, **fields: Any) -> float:
 
 
 def stored_views(
-    *, shift: str, hidden: int | None, compared_on: str, seed: int
+    *, shift: Shift, hidden: int | None, compared_on: str, seed: int
 ) -> tuple[float, ...]:
     """The probe of a set whose views are stored so, its pairs, and the model's relative error.
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
+import torch
 
 from ddlab.core import Parameters, parameter
 from ddlab.explorers import Chart, Compute, Html, Lab, Laboratory, Row, Tabs, Value
 from ddlab.figures import loss_curves
+from tests.support import refuses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,3 +185,18 @@ def test_a_closed_tab_forgets_its_ghost_too() -> None:
     lab.forget()
     assert len(lab.widget(curve).figure.data) == 1
     lab.close()
+
+
+def test_data_that_cannot_be_compared_are_refused_in_words() -> None:
+    def pixels(world: World, settings: Settings, results: Any) -> tuple[torch.Tensor]:
+        return (torch.full((2,), float(settings.height)),)
+
+    with refuses("what pixels returns", "plain values", "a tensor"):
+        Lab(
+            "Nothing",
+            World,
+            controls=("height",),
+            jobs=jobs,
+            views=[Html(pixels, str)],
+            sentence=lambda *_: "",
+        )()

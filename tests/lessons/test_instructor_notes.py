@@ -30,7 +30,7 @@ def part(text: str, heading: str, level: int = 2) -> str:
         text,
         re.MULTILINE | re.DOTALL,
     )
-    assert match, heading
+    assert match, f"the instructor's page has no part with the heading {heading!r}"
     return match[1]
 
 
@@ -44,7 +44,10 @@ def names_on_page(lesson: str, function: str) -> set[str]:
 
 
 def test_there_is_one_page_for_each_lesson() -> None:
-    assert {path.stem for path in NOTES.glob("*.md")} == {*LESSONS, "README"}
+    differing = {path.stem for path in NOTES.glob("*.md")} ^ {*LESSONS, "README"}
+    assert not differing, (
+        f"notebooks/instructor has a page NAME.md for each lesson, not: {differing}"
+    )
     readme = (NOTES / "README.md").read_text(encoding="utf-8")
     assert [lesson for lesson in LESSONS if f"({lesson}.md)" not in readme] == [], (
         "without a line in the README"
@@ -54,24 +57,34 @@ def test_there_is_one_page_for_each_lesson() -> None:
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_page_is_whole(lesson: str) -> None:
     text = (NOTES / f"{lesson}.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
-    assert len(re.findall(r"^\d\. \*\*", part(text, "Outcomes"), re.MULTILINE)) in (2, 3)
+    assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS, (
+        f"notebooks/instructor/{lesson}.md has the parts {', '.join(HEADINGS)}, in this order"
+    )
+    assert len(re.findall(r"^\d\. \*\*", part(text, "Outcomes"), re.MULTILINE)) in (2, 3), (
+        "two or three outcomes, each '1. **verb** ...'"
+    )
     answers = part(text, "Answers")
     exercises = part(answers, "Exercises", 3)
     predictions = part(answers, "Predictions", 3)
-    assert set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE)) == names_on_page(
-        lesson, "check"
+    answered = set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE))
+    assert answered == names_on_page(lesson, "check"), (
+        "under Exercises a line '- `key` ...' for each lesson.check"
     )
-    assert names_on_page(lesson, "predict") == set(
-        re.findall(r"\*([^*\n]+)\*", "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE)))
+    told = "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE))
+    assert set(re.findall(r"\*([^*\n]+)\*", told)) == names_on_page(lesson, "predict"), (
+        "under Predictions a line '- *key*: ...' for each lesson.predict"
     )
     plan = part(text, "Plan: 90 minutes")
     rows = [
         (int(begin), int(end))
         for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE)
     ]
-    assert rows[0][0] == 0 and rows[-1][1] == 90 and all(begin < end for begin, end in rows)
+    assert rows, "the plan is a table with lines '| 0-10 | ...'"
+    assert rows[0][0] == 0 and rows[-1][1] == 90, "the plan begins at 0 and ends at 90"
+    assert all(begin < end for begin, end in rows), "each line of the plan takes time"
     assert [end for _, end in rows[:-1]] == [begin for begin, _ in rows[1:]], (
         "no minute twice, none left out"
     )
-    assert lesson in WITHOUT_ALGORITHM or "**The whole method**" in plan
+    assert lesson in WITHOUT_ALGORITHM or "**The whole method**" in plan, (
+        "the plan has time for **The whole method**"
+    )

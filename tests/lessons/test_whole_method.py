@@ -53,7 +53,11 @@ def test_every_whole_method_has_a_row() -> None:
         for path in SOLUTIONS.glob("*.ipynb")
         if '"whole-method"' in path.read_text(encoding="utf-8")
     }
-    assert pages - {number for number, _ in ROWS.values()} == set()
+    without = sorted(pages - {number for number, _ in ROWS.values()})
+    assert without == [], (
+        f"lesson {', '.join(without)} has cells with the tag 'whole-method' and no row for them in METHODS "
+        "of tests/lessons/FOLDER/rows.py, where the library's draws are played into them"
+    )
 
 
 def gap(first: Tensors, second: Tensors) -> float:
