@@ -98,7 +98,8 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
             view=_in_script(data["view_specs"][0]),
         )
     finally:
-        explorer.children = [child for child in explorer.children if child is not replay]
+        box = explorer.controls_box
+        box.children = [child for child in box.children if child is not replay]
         replay.close()
     put_scripts(target.parent / SCRIPTS)
     target.write_text(page, encoding="utf-8")

@@ -20,7 +20,7 @@ what is known, newest settings first; `Laboratory` has the page, where only what
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ..core import describe
 from ..runs import Run
@@ -30,6 +30,9 @@ from .lines import Quest
 from .page import Laboratory
 from .schedule import Results
 from .views import View
+
+ALL_PAIRS: Literal["all"] = "all"
+"""`Lab.pairs` of a laboratory whose states are cheap: every two controls in front."""
 
 
 def _no_jobs(world: Any, settings: Any, run: Any) -> list:
@@ -73,7 +76,7 @@ class Lab:
         question: (words, answers): what the reader commits to before a control moves. Until then
             `results.answer` is None, and the views show nothing that gives it away.
         pairs: two controls in front each, whose combinations are all recorded for a page without a
-            kernel, because the idea of the page lies in them.
+            kernel, because the idea of the page lies in them; `ALL_PAIRS` where a state is cheap.
         recorded: control -> how many of its stops are recorded for the page of a lesson at most,
             where each of them takes seconds; or world -> this.
     """
@@ -103,7 +106,7 @@ class Lab:
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     quest: Quest | Callable[[Any], Quest] | None = None
     question: tuple[str, Sequence[str]] | None = None
-    pairs: Sequence[tuple[str, str]] = ()
+    pairs: Sequence[tuple[str, str]] | Literal["all"] = ()
     recorded: Mapping[str, int] | Callable[[Any], Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

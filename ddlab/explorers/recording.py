@@ -4,8 +4,8 @@ widget that replays them.
     replay = record(laboratory)      # moves each control in front through its stops, then back
 
 What moves on such a page is what moved while it was recorded: the traits of the very widgets that the
-notebook shows. For a combination of controls that was not recorded the nearest one is shown, and the
-page says so.
+notebook shows. What is set is what is shown: for a combination of controls that was not recorded the
+other control moves back, and the page says why.
 """
 
 import base64
@@ -28,6 +28,7 @@ from ..core import DDLabError
 from ..core.errors import check_instance
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
+from .lab import ALL_PAIRS
 from .layout import explorers_on_page
 from .page import Laboratory
 from .plot import Plot
@@ -59,6 +60,7 @@ class Replay(SyncedWidget):
             `customdata`, where it stands, and the number of its state.
         films: models of the buttons that let a run go on; on the page they play its steps.
         presses: for each button that was pressed while recording its model and its state's number.
+        quest: the model of the quest's line, and whether a recorded state meets it.
         reset: the model of the button that goes back to the opening state.
         inactive: models of what only a kernel can answer; the page greys them out.
         packed: gzipped JSON: `values`, each trait's value once, and `states`, each with its `places`,
@@ -74,6 +76,7 @@ class Replay(SyncedWidget):
     clicks = traitlets.List().tag(sync=True)
     films = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
+    quest = traitlets.Dict().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
     inactive = traitlets.List().tag(sync=True)
     packed = traitlets.Bytes().tag(sync=True)
@@ -92,6 +95,7 @@ class _Recorder:
         self.places: list[list[int]] = []
         self.labels: list[str] = []
         self.states: list[States] = []
+        self.meets_quest = False
 
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
@@ -103,6 +107,8 @@ class _Recorder:
         self.places.append([control.place for control in self.controls])
         self.labels.append(label)
         self.states.append(_states(self.laboratory))
+        quest = self.laboratory.quest
+        self.meets_quest = self.meets_quest or bool(quest is not None and quest.met)
         return len(self.states) - 1
 
     def move(self, move: Callable[[], None], label: str) -> int | None:
@@ -135,6 +141,15 @@ class _Recorder:
             self.laboratory.panel.value = self.settings.replace(**values)
 
         return self.move(move, label)
+
+    def is_idle(self, values: Mapping[str, Any]) -> bool:
+        """Return whether one of these fields plays no part where they have these values."""
+        try:
+            settings = self.settings.replace(**values)
+        except DDLabError:
+            return True
+        unused = self.laboratory.lab.unused(self.laboratory.world, settings)
+        return bool({*values} & {*unused})
 
     def _go_back(self) -> None:
         """Put the laboratory back to the opening settings without drawing them."""
@@ -188,8 +203,19 @@ class _Control:
             "model": self.widget.model_id,
             "trait": self.trait,
             "stops": self.stops,
+            "labels": [self.label(number) for number in range(len(self.stops))],
+            "updates": self._updates,
             "is_step": self.is_step,
         }
+
+    @property
+    def _updates(self) -> list[float] | None:
+        """Of a slider of steps the update of each stop, by which runs of other lengths match."""
+        words = [self.widget.options[place][0] for place in self.stops] if self.is_step else []
+        try:
+            return [float(word) for word in words] or None
+        except ValueError:  # told in words
+            return None
 
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
@@ -256,12 +282,13 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     clicks = list(_record_clicks(recorder, limits.get("click", _MOST_MARKS)))
     films = list(_films(laboratory, controls))
     presses = list(_record_presses(recorder, films))
+    answering = {*films, *(press["model"] for press in presses)}
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
     inactive = [
         widget.model_id
-        for widget in [*unmoved, *_inactive(laboratory, dragged_plots)]
+        for widget in [*unmoved, *_inactive(laboratory, dragged_plots, answering)]
         if widget in on_page
     ]
     replay = Replay(
@@ -272,11 +299,15 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         clicks=clicks,
         films=films,
         presses=presses,
+        quest={}
+        if laboratory.quest is None
+        else {"model": laboratory.quest.model_id, "can_be_met": recorder.meets_quest},
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
         packed=_pack(recorder, [*inactive, *films]),
     )
-    laboratory.children = [*laboratory.children, replay]
+    # Below the controls, where a reader looks who has moved one.
+    laboratory.controls_box.children = [*laboratory.controls_box.children, replay]
     return replay
 
 
@@ -300,6 +331,9 @@ def _record_moves(recorder: _Recorder) -> None:
     """Move each control, and each declared pair, away from the settings on show and back."""
     for moves in _combinations(recorder.laboratory, recorder.controls):
         values = {control.name: control.values[number] for control, number in moves}
+        # A control that plays no part there is grey: a reader cannot move it.
+        if recorder.is_idle({name: value for name, value in values.items() if name != "step"}):
+            continue
         labels = [control.label(number) for control, number in moves]
         recorder.change(values, ", ".join(labels))
     recorder.close()
@@ -350,7 +384,8 @@ def _combinations(
     for single_moves in moves.values():
         for move in single_moves:
             yield [move]
-    for first, second in laboratory.lab.pairs:
+    pairs = laboratory.lab.pairs
+    for first, second in itertools.combinations(moves, 2) if pairs == ALL_PAIRS else pairs:
         # A choice of one thing, as with a reader's own data, has no control.
         if not {first, second} <= {*moves}:
             continue
@@ -424,15 +459,17 @@ def _record_clicks(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
             yield {"plot": view_on_page.widget.model_id, "states": states}
 
 
-def _inactive(laboratory: Laboratory, dragged_plots: set[str]) -> Iterator[Any]:
-    """List what only a kernel can answer: folded settings, Stop, buttons that draw anew, and points
-    that were not dragged while recording.
+def _inactive(
+    laboratory: Laboratory, dragged_plots: set[str], answering: set[str]
+) -> Iterator[Any]:
+    """List what only a kernel can answer: folded settings, Stop, buttons that were not pressed and
+    points that were not dragged while recording.
     """
     yield from laboratory.panel.folded_box.children
     yield laboratory.share_field
     yield laboratory.stop_button
-    for button, widget in laboratory.buttons.items():
-        if not isinstance(button, Compute):
+    for widget in laboratory.buttons.values():
+        if widget.model_id not in answering:
             yield widget
     for view_on_page in laboratory.views_on_page:
         sliders = view_on_page.sliders
@@ -503,14 +540,25 @@ def _films(laboratory: Laboratory, controls: list[_Control]) -> Iterator[str]:
 
 
 def _record_presses(recorder: _Recorder, films: list[str]) -> Iterator[dict[str, Any]]:
-    """Press each button that computes, at the opening settings, and keep what it shows."""
+    """Press each button at the opening settings, and keep what it shows."""
     laboratory = recorder.laboratory
-    for button, widget in laboratory.buttons.items():
-        if not isinstance(button, Compute) or widget.disabled or widget.model_id in films:
-            continue
-        widget.click()
-        laboratory.runner.join(None)
-        yield {"model": widget.model_id, "state": recorder.take(f"after {widget.description}")}
+    pressed = [
+        (button, widget)
+        for button, widget in laboratory.buttons.items()
+        if not widget.disabled and widget.model_id not in films
+    ]
+    # Those that change settings first, for what the others compute stays.
+    for button, widget in pressed:
+        if not isinstance(button, Compute):
+            number = recorder.move(widget.click, f"after {widget.description}")
+            if number is not None:
+                yield {"model": widget.model_id, "state": number}
+    recorder.close()
+    for button, widget in pressed:
+        if isinstance(button, Compute):
+            widget.click()
+            laboratory.runner.join(None)
+            yield {"model": widget.model_id, "state": recorder.take(f"after {widget.description}")}
 
 
 def _tree(widget: widgets.Widget) -> Iterator[widgets.Widget]:
@@ -540,7 +588,12 @@ def _as_webp(content: bytes) -> bytes:
 def _pack(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
     """Return the states as gzipped JSON, each value once, all but the first as differences."""
     numbers: dict[str, int] = {}
-    moved = {(control.widget.model_id, control.trait) for control in recorder.controls}
+    # The slider of steps counts the steps of its own run, so each state says where it stands.
+    moved = {
+        (control.widget.model_id, control.trait)
+        for control in recorder.controls
+        if not control.is_step
+    }
     # Whether these can be pressed is the page's own matter.
     moved |= {(model, "disabled") for model in on_page_alone}
 

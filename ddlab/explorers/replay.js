@@ -9,20 +9,25 @@ async function unpackStates(packed) {
   return [values.map(asTrait), states];
 }
 
+// What a place of a control means: of a slider of steps the update, for runs differ in length.
+const meaningOf = ({ model, updates }, place) => (updates ? parseFloat(model.get("_options_labels")[place]) : place);
+
 // The stop beside which a control stands; of a question, the answer that was locked.
-function placeOf({ model, trait, stops, question, answered }) {
-  if (question) return answered ?? 0;
-  const value = model.get(trait);
-  const distances = stops.map((stop) => Math.abs(stop - value));
+function placeOf(control) {
+  if (control.question) return control.answered ?? 0;
+  const value = meaningOf(control, control.model.get(control.trait));
+  const distances = (control.updates ?? control.stops).map((stop) => Math.abs(stop - value));
   return distances.indexOf(Math.min(...distances));
 }
 
 // A slider goes on to the next place at which something was recorded, so that no press is without an answer.
-function nextStop({ model, trait, stops }) {
-  const [value, before] = [model.get(trait), model.previous(trait)];
+function nextStop(control) {
+  const { model, trait } = control;
+  const [value, before] = [model.get(trait), model.previous(trait)].map((place) => meaningOf(control, place));
+  const stops = control.updates ?? control.stops;
   const ahead = stops.filter((stop) => (value > before ? stop > value - 1e-9 : stop < value + 1e-9));
   const next = value > before ? Math.min(...ahead) : Math.max(...ahead);
-  return ahead.length ? stops.indexOf(next) : placeOf({ model, trait, stops });
+  return ahead.length ? stops.indexOf(next) : placeOf(control);
 }
 
 const closest = (all, distance) => all.reduce((one, other) => (distance(other) < distance(one) ? other : one));
@@ -38,9 +43,7 @@ function nearest(states, controls, moved) {
       return gap ? sum + weight(number) + gap : sum;
     }, 0);
   const best = closest(states, distance);
-  const isOnStop = ({ model, trait, stops, question }, number) =>
-    question || Math.abs(stops[places[number]] - model.get(trait)) < 1e-9;
-  return [best, distance(best) === 0 && controls.every(isOnStop)];
+  return best;
 }
 
 async function render({ model, el }) {
@@ -60,14 +63,25 @@ async function render({ model, el }) {
   const models = {};
   for (const key of Object.keys(opening)) models[key] ??= await find(key.split(" ")[0]);
 
-  let isShowing = false, playing = 0;
-  const show = (state, isExact) => {
+  let isShowing = false, playing = 0, done = null;
+  const { model: quest, can_be_met: canBeMet } = model.get("quest");
+  const show = (state, words = "") => {
     isShowing = true;
     for (const [key, number] of Object.entries({ ...opening, ...state.traits }))
       models[key].set(key.split(" ")[1], values[number]);
+    if (quest) keepQuest();
     isShowing = false;
-    note.textContent = isExact ? "" : `Recorded: ${state.label}. Open the lesson in JupyterLab for your own.`;
+    note.textContent = words;
     el.dataset.state = states.indexOf(state);
+  };
+  // A quest that was met stays met; one that no recorded state meets says so.
+  const questLine = quest && (await find(quest));
+  const keepQuest = () => {
+    const shown = questLine.get("value");
+    done ??= shown.includes('data-met="true"') ? shown : null;
+    if (done) questLine.set("value", done);
+    else if (!canBeMet && !shown.includes("(needs a kernel)"))
+      questLine.set("value", shown.replace("</div>", " <i>(needs a kernel)</i></div>"));
   };
   const place = ({ model: control, trait, stops }, number) => {
     isShowing = true;
@@ -75,16 +89,25 @@ async function render({ model, el }) {
     isShowing = false;
   };
   // The controls follow what is then on show; a question has no model, and its answer stays.
-  const jump = (number, isExact) => {
+  const jump = (number, words) => {
     playing++;
     controls.forEach((control, at) => control.model && place(control, states[number].places[at]));
-    show(states[number], isExact);
+    show(states[number], words);
+  };
+  // What is set is what is shown: a control that was not recorded together with the moved one moves back.
+  const answer = (moved) => {
+    const state = nearest(byPlaces, controls, moved);
+    const isDropped = (control, at) => control.model && at !== moved && placeOf(control) !== state.places[at];
+    const dropped = controls.filter(isDropped);
+    const words = dropped.map((control) => control.labels[state.places[controls.indexOf(control)]]).join(" and ");
+    controls.forEach((control, at) => control.model && place(control, state.places[at]));
+    show(state, words && `Recorded with ${words} only.`);
   };
   const lock = async (control, number) => {
     const [answers, button, line] = await Promise.all(["answers", "button", "line"].map((part) => find(control.question[part])));
     onLock(answers, button, line, (choice) => {
       control.answered = choice + 1;
-      show(...nearest(byPlaces, controls, number));
+      answer(number);
     });
   };
   for (const [number, control] of controls.entries()) if (control.question) await lock(control, number);
@@ -95,7 +118,7 @@ async function render({ model, el }) {
       if (/Slider/.test(control.get("_view_name"))) place(controls[number], nextStop(controls[number]));
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
-      show(...nearest(byPlaces, controls, number));
+      answer(number);
     }),
   );
   for (const { model: id, trait, layouts } of model.get("switches")) {
@@ -106,8 +129,8 @@ async function render({ model, el }) {
     );
   }
   reset.send = () => {
-    jump(0, true);
-    show(...nearest(byPlaces, controls, 0)); // an answer stays locked
+    jump(0);
+    answer(0); // an answer stays locked
   };
   const steps = controls.findIndex(({ is_step: isStep }) => isStep);
   const filmStops = matchMedia("(prefers-reduced-motion: reduce)").matches ? -1 : 0; // the last one alone, or all of them
@@ -118,7 +141,7 @@ async function render({ model, el }) {
       const film = ++playing;
       for (const stop of [...controls[steps].stops.keys()].slice(filmStops)) {
         place(controls[steps], stop);
-        show(...nearest(byPlaces, controls, steps));
+        answer(steps);
         await pause(300);
         if (film !== playing) return;
       }
@@ -128,7 +151,8 @@ async function render({ model, el }) {
     const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
     const put = (held, shares) => {
       const distance = ([of, x, y]) => (of === held ? Math.hypot(x - shares[0], y - shares[1]) : Infinity);
-      jump(closest(drag.states, distance)[3], false);
+      const number = closest(drag.states, distance)[3];
+      jump(number, `Recorded at the nearest place: ${states[number].label}.`);
     };
     plot.on("change:dragged", () => {
       const { point: held, ...at } = plot.get("dragged");
@@ -148,15 +172,15 @@ async function render({ model, el }) {
       const isIt = ([mark]) => String(mark) === String(customdata);
       const distance = (one) => (isIt(one) ? -1 : Math.hypot(one[1] - x, one[2] - y));
       const best = closest(marks, distance);
-      if (customdata !== null) jump(best[3], isIt(best));
+      if (customdata !== null) jump(best[3], isIt(best) ? "" : `Recorded: ${states[best[3]].label}.`);
     });
   }
-  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => jump(state, true);
+  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => jump(state);
   for (const id of model.get("inactive")) {
     const inactive = await find(id);
     inactive.set({ disabled: true, tooltip: "This needs a kernel: open the lesson in JupyterLab" });
   }
-  show(states[0], true); // the last button that was pressed while recording has left its own state
+  show(states[0]); // the last button that was pressed while recording has left its own state
 }
 
 export default { initialize, render };

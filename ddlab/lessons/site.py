@@ -45,6 +45,7 @@ _INDEX = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
 <title>ddlab: understand dataset distillation</title>
 <style>
 body {{ font-family: system-ui, sans-serif; line-height: 1.5; margin: 16px auto; max-width: 900px; padding: 0 12px; }}
@@ -73,21 +74,40 @@ def build_site(folder: Path, numbers: Sequence[str] = (), binder: str = "") -> l
             "https://mybinder.org/v2/gh/NAME/COURSE/main", where exercises open.
 
     Raises:
-        DDLabError: a number that no lesson has, an address that is none, a lesson whose cell fails,
-            or a missing script.
+        DDLabError: a number that no lesson has, an address that is none of Binder's, a missing
+            script; once all others are written, a lesson whose cell fails.
     """
     names = _lessons(numbers)
-    if binder and not re.fullmatch(r"https?://[^\s?#]+", binder):
+    # A repository's own address would make links that lead nowhere.
+    if binder and not re.fullmatch(r"https?://[^\s?#/]+/v2/[^\s?#]+", binder):
         errors.fail(
             "binder", "an address such as https://mybinder.org/v2/gh/NAME/COURSE/main", binder
         )
     put_scripts(folder / SCRIPTS)
     (folder / _NOTEBOOKS).mkdir(exist_ok=True)
+    # First, so that every page's way back leads somewhere.
+    write_atomically(folder / "index.html", _index(folder).encode())
+    print(
+        f"{len(names)} lessons, up to three minutes each; a line for each that is done", flush=True
+    )
+    pages: list[Path] = []
+    failures: list[str] = []
+
+    def write(name: str) -> None:
+        try:
+            pages.append(_write_page(folder, name, binder))
+        except DDLabError as problem:
+            failures.append(str(problem))
+            print(problem, flush=True)
+        write_atomically(folder / "index.html", _index(folder).encode())
+        print(f"{len(pages) + len(failures)} of {len(names)}", flush=True)
+
     # A kernel that records keeps one core busy, so two of them share a small machine.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, _KERNELS)) as pool:
-        pages = list(pool.map(lambda name: _write_page(folder, name, binder), names))
-    write_atomically(folder / "index.html", _index(folder).encode())
-    return pages
+        list(pool.map(write, names))
+    if failures:
+        raise DDLabError(" ".join(sorted(failures)))
+    return sorted(pages)
 
 
 def _write_page(folder: Path, name: str, binder: str) -> Path:

@@ -176,7 +176,13 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
         np.testing.assert_allclose(heights, curve.y)
     assert "Done." in page.locator(".ddlab-quest").inner_text()
     page.locator("button", has_text="far").click()
-    page.get_by_text("Recorded: start far. Open the lesson in JupyterLab").wait_for()
+    # Not recorded together: the other control moves back, and the page says why.
+    page.get_by_text("Recorded with rate 0.5 only.").wait_for()
+    assert float(slider.get_attribute("aria-valuetext")) == 0.5
+    live.panel.value = live.world.start.replace(start="far")
+    live.run()
+    assert page.locator(".ddlab-sentence").inner_text() == live.sentence
+    assert "Done." in page.locator(".ddlab-quest").inner_text(), "what was met stays met"
     page.locator("button", has_text="End").click()
     page.wait_for_timeout(500)
     assert page.evaluate(HEIGHTS)[0][0][-1] == pytest.approx(2.0 * 0.25**4)
@@ -218,7 +224,7 @@ def test_a_point_of_an_exported_laboratory_is_dragged_without_a_network(
     page.mouse.down()
     page.mouse.move(points[0][0] - 60, points[0][1] - 40, steps=4)
     page.mouse.up()
-    page.get_by_text("Recorded: point 1 at (").wait_for()
+    page.get_by_text("Recorded at the nearest place: point 1 at (").wait_for()
     dragged = page.locator(".ddlab-sentence").inner_text()
     assert dragged != sentence
     # Of its many stops a slider has three here, and each press leads to another one.

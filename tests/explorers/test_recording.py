@@ -18,6 +18,7 @@ from PIL import Image
 
 from ddlab.core import DDLabError, Parameters, parameter
 from ddlab.explorers import (
+    Change,
     Chart,
     Compute,
     Lab,
@@ -30,6 +31,7 @@ from ddlab.explorers import (
     recording,
 )
 from ddlab.explorers import exporting as export_module
+from ddlab.explorers.lab import ALL_PAIRS
 from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.lessons.memories.plane import PlaneLab
@@ -309,7 +311,7 @@ def test_an_exported_page_holds_its_explorer_alone(
     other = DescentLab(key="other")
     page = export(laboratory, tmp_path / "page.html").read_text(encoding="utf-8")
     assert laboratory.model_id in page and other.model_id not in page
-    assert not any(isinstance(child, Replay) for child in laboratory.children)
+    assert not any(isinstance(child, Replay) for child in laboratory.controls_box.children)
     other.close()
 
 
@@ -353,3 +355,65 @@ def test_missing_scripts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", "")
     with pytest.raises(DDLabError, match="npm is missing"):
         export_module.put_scripts(tmp_path)
+
+
+def test_a_control_that_plays_no_part_is_recorded_with_what_wakes_it() -> None:
+    def unused(world: World, settings: Settings) -> tuple[str, ...]:
+        return ("start",) if settings.rate < 1 else ()
+
+    pairs = {"unused": unused, "pairs": ALL_PAIRS}
+    laboratory = Lab("Awake?", World, **DECLARED, **pairs)(key="awake").run()
+    _, states = unpacked(record(laboratory))
+    labels = [state["label"] for state in states]
+    assert "start far" not in labels and "rate 0, start far" not in labels
+    assert {"rate 1, start far", "rate 1.5, start far", "rate 2, start far"} <= {*labels}
+    laboratory.close()
+
+
+def test_a_button_that_changes_settings_is_pressed() -> None:
+    def go_far(settings: Settings) -> Settings:
+        return settings.replace(start="far", rate=1.0)
+
+    far = Change("From afar", go_far)
+    declaration = DECLARED | {"buttons": [far, *DECLARED["buttons"]]}
+    laboratory = Lab("How far?", World, **declaration)(key="far").run()
+    replay = record(laboratory)
+    button = laboratory.buttons[far].model_id
+    assert button not in replay.inactive
+    (number,) = (press["state"] for press in replay.presses if press["model"] == button)
+    values, states = unpacked(replay)
+    sentence = values[states[number]["traits"][f"{laboratory._sentence.model_id} text"]]
+    live = Lab("How far?", World, **declaration)(key="live").run()
+    live.buttons[far].click()
+    live.run()
+    assert sentence == live.sentence and laboratory.panel.value == Settings()
+    stops = [
+        control["stops"][place]
+        for control, place in zip(replay.controls, states[number]["places"], strict=True)
+    ]
+    assert stops == [1.0, 1], "the controls follow"
+    for opened in (live, laboratory):
+        opened.close()
+
+
+@pytest.mark.parametrize("can_be_met", [True, False])
+def test_a_page_knows_whether_its_quest_can_be_met(can_be_met: bool) -> None:
+    quest = Quest(
+        "Explode.", lambda world, settings, results: settings.rate > (1 if can_be_met else 2)
+    )
+    laboratory = Lab("When?", World, **DECLARED | {"quest": quest})(key="quest").run()
+    assert record(laboratory).quest == {
+        "model": laboratory.quest.model_id,
+        "can_be_met": can_be_met,
+    }
+    laboratory.close()
+
+
+def test_a_slider_of_steps_matches_runs_by_update() -> None:
+    laboratory = declared(**OF_RUNS)(key="steps").run()
+    replay = record(laboratory)
+    (steps,) = (control for control in replay.controls if control["is_step"])
+    options = [float(label) for label, _ in laboratory.slider.options]
+    assert steps["updates"] == [options[place] for place in steps["stops"]]
+    assert [control["labels"] for control in replay.controls if not control["is_step"]]
+    laboratory.close()

@@ -46,7 +46,8 @@ def test_a_page_asks_no_other_server() -> None:
     page = site.page_of(notebook(), "50_kernels")
     scripts = re.findall(r'<script[^>]* src="([^"]*)"', page)
     styles = re.findall(r'<link[^>]* href="([^"]*)"', page)
-    assert scripts and all(address.startswith("scripts/") for address in scripts + styles)
+    places = ("scripts/", "data:")
+    assert scripts and all(address.startswith(places) for address in scripts + styles)
     assert "cdn" not in page.lower() and "mathjax" not in page.lower().replace("jp-mathjax", "")
 
 
@@ -82,7 +83,7 @@ def test_a_page_lists_no_stage_of_a_progress_bar() -> None:
 def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "50_kernels.html").touch()
     index = site._index(tmp_path)
-    assert re.findall(r'href="(\S+)"', index) == ["50_kernels.html"]
+    assert re.findall(r'<a href="(\S+)"', index) == ["50_kernels.html"]
     assert index.count("<tr>") == len(LESSONS)
 
 
@@ -92,3 +93,40 @@ def test_an_unknown_lesson_is_refused_before_anything_is_written(tmp_path: Path)
     with pytest.raises(DDLabError, match=r"binder must be an address such as https://mybinder"):
         site.build_site(tmp_path / "site", ["50"], "mybinder.org/v2/gh/me/course")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stands_for_a_widget_is_in_the_page_itself() -> None:
+    """Where scripts are off, a policy forbids them, or the page was copied alone."""
+    view = "application/vnd.jupyter.widget-view+json"
+    data = {view: {"model_id": "lab"}, "text/html": "<p>The loss is <b>2</b>.</p>"}
+    cell = nbformat.v4.new_code_cell("lab", outputs=[nbformat.v4.new_output("display_data", data)])
+    page = site.page_of(nbformat.v4.new_notebook(cells=[cell]), "50_kernels")
+    standing = page.index("<p>The loss is <b>2</b>.</p>")
+    assert 'class="ddlab-stand-in' in page[:standing] and '"model_id": "lab"' in page[standing:]
+
+
+def test_a_lesson_that_fails_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write_page(folder: Path, name: str, binder: str) -> Path:
+        assert (folder / "index.html").exists(), "every page's way back leads somewhere"
+        if name == "50_kernels":
+            raise DDLabError("50_kernels cannot become a page: ValueError: 3.")
+        (folder / f"{name}.html").write_text("")
+        return folder / f"{name}.html"
+
+    monkeypatch.setattr(site, "put_scripts", lambda folder: folder.mkdir(parents=True))
+    monkeypatch.setattr(site, "_write_page", write_page)
+    with pytest.raises(DDLabError, match="50_kernels cannot become a page"):
+        site.build_site(tmp_path / "site", ["00", "50", "90"])
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert 'href="00_start.html"' in index and 'href="90_theorems_on_trial.html"' in index
+    assert "3 lessons" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "address", ["https://github.com/me/course", "https://mybinder.org", "v2/gh"]
+)
+def test_an_address_that_is_none_of_binders_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(DDLabError, match="binder must be an address such as"):
+        site.build_site(tmp_path, ["00"], address)

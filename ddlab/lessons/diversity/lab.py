@@ -278,7 +278,7 @@ DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
-    pairs=[("initialisation", "lambda_var")],
+    pairs=[("initialisation", "lambda_var"), ("perturbation", "adjustment_radius")],
     folded=(
         "map",
         "layer",

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import DASHED, legend_below
@@ -147,6 +148,7 @@ TwoGaps = Lab(
     "Two gaps",
     world_of(Settings()),
     controls=("lambda_mean", "lambda_var", "arrows"),
+    pairs=ALL_PAIRS,
     labels={
         "arrows": "arrows for",
         "lambda_mean": "weight of the mean gap",

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style
 from ...figures.theme import legend_below
@@ -89,6 +90,7 @@ TwoSteps = Lab(
     "Two steps, two orders",
     world_of(Settings()),
     controls=("order", "rate", "first_weight"),
+    pairs=ALL_PAIRS,
     labels={"rate": "rate (η)", "first_weight": "weight before (w₀)"},
     views=[one_weight.chart(plane)],
     sentence=sentence,

@@ -280,6 +280,7 @@ RhoLab = Lab(
     "Whose labels: the data's or a teacher's?",
     _rho,
     controls=("relabelling", "teacher", "teacher_deviation", "measure"),
+    pairs=[("teacher", "teacher_deviation")],
     folded=("plane", "deviation", "gap", "learning_rate", "momentum", "steps", "exact_gradient"),
     views=[_VIEWS],
     unused=lambda world, settings: () if settings.teacher == "trained" else ("teacher_deviation",),

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ...core import Parameters, parameter
 from ...explorers import Chart, Drag, Lab, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style, start_figure
 from ...figures.theme import faint, legend_below
@@ -111,6 +112,7 @@ KernelLine = Lab(
     "Three points and a kernel",
     world_of(Settings()),
     controls=("gamma", "ridge"),
+    pairs=ALL_PAIRS,
     labels={"gamma": "sharpness (γ)", "ridge": "ridge (λ)"},
     views=[
         Chart(

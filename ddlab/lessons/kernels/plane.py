@@ -269,7 +269,7 @@ KernelPlane = Lab(
     "Drag a point: what changes where?",
     World,
     controls=("kernel", "per_class", "ridge", "updates"),
-    pairs=[("kernel", "updates")],
+    pairs=[("kernel", "updates"), ("per_class", "ridge")],
     labels={"per_class": "points per class", "ridge": "ridge (λ)"},
     choice_words=lambda world: {"kernel": str.upper},
     check=World.check,

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from ...core import Parameters, parameter
 from ...explorers import Chart, Lab, Quest, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style, start_figure
 from ...figures.theme import legend_below
@@ -100,6 +101,7 @@ TwoPoints = Lab(
     "Two points: how many classes?",
     world_of(Settings()),
     controls=("left", "right", "nearness"),
+    pairs=ALL_PAIRS,
     labels={"left": "B at the left", "right": "B at the right"},
     views=[Chart(lambda world, settings, results: (settings,), lines)],
     sentence=sentence,

@@ -352,6 +352,7 @@ StepsLab = Lab(
     "Whom do ten learned images teach?",
     World,
     controls=("inner_steps", "learner", "starts", "learn_labels"),
+    pairs=[("inner_steps", "learner")],
     folded=(
         "set_size",
         "initial_labels",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure
 from ...figures.embedding import short
@@ -121,6 +122,7 @@ OnePoint = Lab(
     "One point, N steps",
     world_of(Settings()),
     controls=("steps", "rate", "first_weight", "shade"),
+    pairs=ALL_PAIRS,
     labels={
         "shade": "shade by real loss of",
         "rate": "rate (η)",

@@ -297,6 +297,7 @@ DECLARED: dict[str, Any] = {
     "shared": share_moment,
     "step_label": step_label,
     "to_end": ("memory", "images_per_class"),
+    "pairs": [("memory", "images_per_class")],
     "unused": lambda world, settings: (
         (() if settings.memory == LEARNED else (*LEARNING, "adjust_old"))
         + (("images_per_class",) if settings.memory == NONE else ())

@@ -279,6 +279,7 @@ ProtocolLab = Lab(
     "The same images: which protocol reaches the printed number?",
     World,
     controls=("epochs", "width", "views", "students"),
+    pairs=[("width", "epochs")],
     folded=("seed",),
     jobs=list_jobs,
     opens_with=4,

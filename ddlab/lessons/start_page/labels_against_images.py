@@ -371,6 +371,7 @@ LabelsAgainstImages = Lab(
     "Images or labels: what does a student learn from?",
     World,
     controls=("images", "labels", "view"),
+    pairs=[("images", "labels")],
     folded=("picture", "seed"),
     stops=lambda world: {"picture": (0, len(next(iter(world.sets.values()))) - 1)},
     jobs=lambda world, settings, run: [world.run(settings)],

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from ...core import Parameters, parameter
 from ...explorers import Lab, Quest, Results
+from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style
 from ...figures.theme import legend_below
@@ -92,6 +93,7 @@ OneExpert = Lab(
     "One point, one expert",
     world_of(Settings()),
     controls=("steps", "rate", "epochs"),
+    pairs=ALL_PAIRS,
     labels={"rate": "rate (α)", "steps": "steps (N)", "epochs": "epochs (M)"},
     views=[one_weight.chart(plane)],
     sentence=sentence,
