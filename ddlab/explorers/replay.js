@@ -176,10 +176,10 @@ async function render({ model, el }) {
     });
   }
   for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => jump(state);
-  for (const id of model.get("inactive")) {
-    const inactive = await find(id);
-    inactive.set({ disabled: true, tooltip: "This needs a kernel: open the lesson in JupyterLab" });
-  }
+  for (const id of model.get("inactive"))
+    (await find(id)).set({ disabled: true, tooltip: "This needs a kernel, as in JupyterLab" });
+  // A tooltip is for a mouse alone.
+  add(el, "p", "replay-note").textContent = "This is a recording: what stays grey needs a kernel, as in JupyterLab.";
   show(states[0]); // the last button that was pressed while recording has left its own state
 }
 

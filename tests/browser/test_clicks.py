@@ -97,7 +97,7 @@ def test_a_mark_is_clicked_on_a_page_without_a_kernel(browser: Any, tmp_path: Pa
         page.wait_for_timeout(500)
         live.panel.value = live.world.start.replace(method=method)
         assert page.locator(".ddlab-sentence").inner_text() == live.sentence
-        assert page.locator(".ddlab-replay").inner_text() == ""
+        assert page.locator(".ddlab-replay-note").first.inner_text() == ""
     assert not any(url.startswith("http") for url in requested)
     live.close()
 

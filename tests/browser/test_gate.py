@@ -235,7 +235,7 @@ def test_a_point_of_an_exported_laboratory_is_dragged_without_a_network(
         page.keyboard.press(key)
         page.wait_for_timeout(500)
         sentences.append(page.locator(".ddlab-sentence").inner_text())
-        assert page.locator(".ddlab-replay").inner_text() == ""
+        assert page.locator(".ddlab-replay-note").first.inner_text() == ""
     assert sentences[0] not in (sentence, dragged) and sentences[1] == sentence
     page.get_by_text("Move a point by keyboard").click()
     slider = page.locator(".widget-hslider", has_text="across").locator(".noUi-handle")

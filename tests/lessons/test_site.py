@@ -100,7 +100,9 @@ def test_what_stands_for_a_widget_is_in_the_page_itself() -> None:
     view = "application/vnd.jupyter.widget-view+json"
     data = {view: {"model_id": "lab"}, "text/html": "<p>The loss is <b>2</b>.</p>"}
     cell = nbformat.v4.new_code_cell("lab", outputs=[nbformat.v4.new_output("display_data", data)])
-    page = site.page_of(nbformat.v4.new_notebook(cells=[cell]), "50_kernels")
+    states = {"application/vnd.jupyter.widget-state+json": {"state": {"lab": {"state": {}}}}}
+    lesson = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": states})
+    page = site.page_of(lesson, "50_kernels")
     standing = page.index("<p>The loss is <b>2</b>.</p>")
     assert 'class="ddlab-stand-in' in page[:standing] and '"model_id": "lab"' in page[standing:]
 

@@ -151,11 +151,7 @@ KernelLab = Lab(
     "What can ten learned images answer?",
     World,
     controls=("images_per_class", "kernel", "corruption", "corrupted_by"),
-    pairs=[
-        ("images_per_class", "corruption"),
-        ("images_per_class", "kernel"),
-        ("corruption", "corrupted_by"),
-    ],
+    pairs=[("images_per_class", "corruption")],
     folded=(
         "judged_by",
         "ridge",
