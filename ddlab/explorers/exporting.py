@@ -39,6 +39,8 @@ _PACKAGES = {
         "dist/fonts/*.woff2": "fonts",
     },
 }
+# The colours of JupyterLab's dark theme, which nbconvert brings.
+_DARK = Path(sys.prefix, "share/jupyter/nbconvert/templates/lab/static/theme-dark.css")
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -46,12 +48,26 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 {head}
-<style>body {{ font-family: system-ui, sans-serif; margin: 12px auto; max-width: 980px; padding: 0 8px; }}</style>
+<meta name="color-scheme" content="light dark">
+<style media="(prefers-color-scheme: dark)">{dark}
+.jupyter-widgets .jupyter-button, .jupyter-button {{ background-color: #333; }}
+.jupyter-widgets .jupyter-button.mod-active, .jupyter-button.mod-active {{ background-color: #777; }}
+</style>
+<style>
+body {{ font-family: system-ui, sans-serif; margin: 12px auto; max-width: 980px; padding: 0 8px; }}
+.jupyter-widgets, .jupyter-widgets button, .jupyter-widgets select {{ font-family: inherit; }}
+</style>
 </head>
 <body>
+<script>
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => (document.body.dataset.jpThemeLight = String(!dark.matches));
+dark.addEventListener("change", follow);
+follow();
+</script>
 <div id="stand-in">{stand_in}
 <p><i>This page moves where scripts run. If it stays as it is, they are off, or the policy of its server forbids them: \
-it needs script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:.</i></p></div>
+it needs script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:, and the folder {scripts} beside it.</i></p></div>
 <script>
 new MutationObserver((_changes, observer) => {{
   if (!document.querySelector(".ddlab-replay")) return;
@@ -91,6 +107,7 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
         data = embed.embed_data(views=[explorer], state=state)
         page = _PAGE.format(
             title=html.escape(explorer.title),
+            dark=_DARK.read_text(encoding="utf-8"),
             stand_in=explorer.still(picture_of(explorer)),
             scripts=SCRIPTS,
             head=head(),
