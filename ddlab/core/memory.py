@@ -1,5 +1,6 @@
 """How much memory this process may take, asked before the work."""
 
+import contextlib
 import os
 from pathlib import Path, PurePosixPath
 
@@ -48,8 +49,6 @@ def _of_control_groups() -> list[float]:
     limits = []
     for folder in folders:
         for name in ("memory.max", "memory.limit_in_bytes"):
-            try:
+            with contextlib.suppress(OSError, ValueError):  # not there, or "max"
                 limits.append(float((folder / name).read_text()))
-            except (OSError, ValueError):  # not there, or "max"
-                continue
     return limits

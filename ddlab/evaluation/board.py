@@ -20,6 +20,7 @@ from .comparison import Compared, Comparison, compare
 from .students import Jobs, check_like
 
 ENDING = ".safetensors"
+_ENTRY = "entry "  # before a name while sets are compared: it may be that of the baseline
 _NEARER = 0.5  # a copy of a test image is so much nearer to it than to every training image
 _AT_ONCE = 256  # images whose distances are taken
 # Bytes of a file beside its images and labels: how it was made, labels of other kinds.
@@ -73,9 +74,7 @@ def board(
             f"a folder with at least one file *{ENDING}, itself or in its folders",
             str(folder),
         )
-    # A name may be that of the baseline or of a method: rows are told apart by keys of their own.
     sets: dict[str, DistilledSet] = {}
-    names: dict[str, str] = {}
     notes: dict[str, str] = {}
     refused: list[Compared] = []
     first_of_content: dict[str, str] = {}
@@ -90,10 +89,9 @@ def board(
             # The message names a folder on the teacher's disk; a row shows its last part alone.
             refused.append(Compared(name=name, failed=str(problem).replace(str(place), place.name)))
             continue
-        key = f"entry {name}"
+        key = f"{_ENTRY}{name}"
         # The row's note says what is not complete; a warning would not say whose set it is.
         sets[key] = replace(distilled, complete=True)
-        names[key] = name
         content = storage.fingerprint(distilled.images, vars(distilled.target(labels)))
         original = first_of_content.setdefault(content, name)
         remarks = {
@@ -113,7 +111,7 @@ def board(
     }
     comparison = compare(sets, data, progress=progress, **options)
     rows = [
-        replace(row, name=names.get(row.name, row.name), note=notes.get(row.name, ""))
+        replace(row, name=row.name.removeprefix(_ENTRY), note=notes.get(row.name, ""))
         for row in comparison.rows
     ]
     # Python sorts stably, so sets of equal sums stay in the order of their names.

@@ -14,8 +14,8 @@ from ..core import devices, errors
 from ..explorers import Prediction
 from ..explorers.prediction import Verdict
 from . import predictions
+from .answers import check, judge
 from .contents import LESSONS
-from .exercise import check, judge
 
 # Of each page, by the key of the question: its first cell may be run again.
 _predictions: dict[str, dict[str, Prediction]] = {}

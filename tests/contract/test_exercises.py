@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ddlab.lessons import LESSONS
-from ddlab.lessons.exercise import Exercise, NotYet
+from ddlab.lessons.answers import Exercise, NotYet
 from tests.lessons.generators.rows import shuffled_within_classes
 from tests.lessons.rows import rows
 

@@ -1,5 +1,6 @@
 """The frame of a lesson: predictions, checks, threads."""
 
+import textwrap
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 import ddlab
 from ddlab.core import DDLabError
-from ddlab.lessons import Prediction
+from ddlab.lessons import Prediction, exercise
 from ddlab.lessons import lesson as frame
 from ddlab.methods import sre2l
 
@@ -170,3 +171,14 @@ def test_a_lesson_on_the_cpu_takes_one_thread() -> None:
     torch.set_num_threads(2)
     frame.start(NAME, device="cpu")
     assert torch.get_num_threads() == 1
+
+
+def test_an_exercise_of_a_teachers_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the docstring of `ddlab.lessons.exercise` has it."""
+    text = exercise.__doc__ or ""
+    space: dict[str, Any] = {"torch": torch, "exercise": exercise}
+    exec(textwrap.dedent(text[text.index("    mean =") : text.index("    exercise.check(")]), space)
+    assert exercise.check(space["mean"], lambda values: values.mean())
+    assert not exercise.check(space["mean"], lambda values: values.median())
+    printed = capsys.readouterr().out
+    assert printed == "Right. Each value counts one n-th.\nNot yet: That is the median.\n"

@@ -12,7 +12,7 @@ from ...evaluation import Comparison
 from ...evaluation.landscapes import ON_SET, REAL, Landscape
 from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
-from ..exercise import Exercise, NotYet, require_kind
+from ..answers import Exercise, NotYet, require_kind
 
 # Own, random its way, all real, class labels.
 _SETS = ((0.86, 0.85, 0.99, 0.33), (0.95, 0.67, 0.99, 0.30), (0.5, 0.6, 0.9, 0.5))

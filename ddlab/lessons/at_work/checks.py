@@ -17,7 +17,7 @@ from ...methods import selection
 from ...methods.distillation import distill, from_images
 from ...networks import convnet_grid
 from ...training import supervised
-from ..exercise import Exercise, NotYet, call_answer, kind_of
+from ..answers import Exercise, NotYet, call_answer, kind_of
 from .lab import search
 
 # Ties of two and of three, and an order that is nearly reversed.

@@ -6,7 +6,7 @@ from torch import Tensor
 from ...core import randomness
 from ...distilled.storage_budget import Factorised, plain_floats
 from ...methods.shared import kernel_ridge
-from ..exercise import Exercise
+from ..answers import Exercise
 
 
 def _features() -> list[tuple[Tensor, Tensor, Tensor]]:

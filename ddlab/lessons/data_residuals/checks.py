@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..exercise import Exercise
+from ..answers import Exercise
 
 SURVIVAL = Exercise(
     arguments=("alpha", "k", "stage"),

@@ -12,7 +12,7 @@ from ...core import randomness
 from ...data import ImageData
 from ...evaluation import measures
 from ...networks import Network
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 
 # Each answer is held against this many; more make the check slow.
 REAL_IMAGES = 300

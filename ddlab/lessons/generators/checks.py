@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ...distilled import generators
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 
 # Of the images, at least, that another step must see; a shuffle within classes moves eleven in
 # twelve.

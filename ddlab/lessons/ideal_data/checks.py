@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...core import randomness
-from ..exercise import Exercise, NotYet, require_kind
+from ..answers import Exercise, NotYet, require_kind
 from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values

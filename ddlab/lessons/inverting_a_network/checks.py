@@ -14,7 +14,7 @@ from ...methods.distillation import distill, from_images
 from ...methods.shared import descent
 from ...methods.shared.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...training import supervised
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 
 # Of images and students in exercise 3.
 _PAIRS = 3

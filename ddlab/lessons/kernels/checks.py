@@ -6,7 +6,7 @@ from torch import Tensor
 from ...core import randomness
 from ...methods import kip
 from ...methods.shared.kernels import KernelSpec, kernel_matrix
-from ..exercise import Exercise
+from ..answers import Exercise
 
 
 def _images(count: int, stream: str) -> Tensor:

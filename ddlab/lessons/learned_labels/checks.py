@@ -15,7 +15,7 @@ from ...methods import ld
 from ...methods.distillation import from_images
 from ...methods.shared import label_steps
 from ...runs import Inputs, Run
-from ..exercise import Exercise, NotYet, require_shape, to_float64
+from ..answers import Exercise, NotYet, require_shape, to_float64
 
 # Ten for each class.
 _PICTURES = 100

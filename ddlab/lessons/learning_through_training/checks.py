@@ -13,7 +13,7 @@ from torch.func import functional_call
 from ... import data
 from ...core import DDLabError
 from ...methods import dd
-from ..exercise import Exercise, NotYet, require_kind
+from ..answers import Exercise, NotYet, require_kind
 from .lab import World
 
 _WORK = 1000  # steps of training: updates x starts x N

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 
 # Two rounds of three networks and one more: the order shows.
 _UPDATES = 7

@@ -16,7 +16,7 @@ from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
 from ...methods import mnemonics
 from ...methods.distillation import from_images
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 
 _LEAD = 0.03  # of accuracy, exercise 1
 # The squared distance of two exemplars, in mean squared distances of an image from its class mean:

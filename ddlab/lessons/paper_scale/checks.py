@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from ..exercise import Exercise
+from ..answers import Exercise
 
 Accuracies = list[list[float]]
 """Percent of each student of each set."""

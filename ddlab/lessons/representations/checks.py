@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ... import data
 from ...unlabelled.self_supervised.barlow_twins import barlow_twins_loss
-from ..exercise import Exercise, NotYet
+from ..answers import Exercise, NotYet
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHT = 0.005  # of Barlow Twins' correlations off the diagonal

@@ -18,7 +18,7 @@ from ...methods import selection, sre2l
 from ...networks import Network
 from ...runs import Inputs, cache
 from ...training import supervised
-from ..exercise import Exercise
+from ..answers import Exercise
 
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..exercise import Exercise, NotYet, call_answer, to_float64
+from ..answers import Exercise, NotYet, call_answer, to_float64
 from . import closed_forms
 
 _ASK = "Give four things: (h, x, y, alpha), h a function of a number."

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ..exercise import Exercise
+from ..answers import Exercise
 
 # Of the student in each update.
 _STEPS = 3

@@ -11,8 +11,8 @@ import torch
 
 from ddlab import records
 from ddlab.evaluation import Compared, Comparison
+from ddlab.lessons.answers import NotYet
 from ddlab.lessons.arena import checks, lab, method_map
-from ddlab.lessons.exercise import NotYet
 from tests.support import refuses
 
 NOTHING: Any = None  # no job of the laboratory computes anything
