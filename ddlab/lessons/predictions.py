@@ -44,8 +44,7 @@ def load(lesson: str) -> dict[str, str]:
 
 def keep(lesson: str, key: str, question: str, answer: str) -> None:
     """Write a locked answer beside those that are there; a place that cannot be written to is said."""
-    file = place()
-    if file is None:
+    if (file := place()) is None:
         return
     try:
         answers = _read(file) if file.exists() else []
@@ -90,9 +89,9 @@ class Collected(Tabled):
         records = []
         for student, answers in self.answers.items():
             records += [{"student": student} | vars(answer) for answer in answers]
-        blank = dict.fromkeys(("lesson", "key", "question", "locked"), "")
         for student, reason in self.refused.items():
-            records.append({"student": student, **blank, "answer": f"refused: {reason}"})
+            row = Answer(lesson="", key="", question="", answer=f"refused: {reason}", locked="")
+            records.append({"student": student} | vars(row))
         return records
 
 
@@ -133,7 +132,6 @@ def _read(file: Path) -> list[Answer]:
     Raises:
         DDLabError: a file that is too large, or not as `keep` writes it.
     """
-    form = f"a list of answers as a lesson writes it, of at most {_LARGEST:,} bytes"
     try:
         if file.stat().st_size > _LARGEST:
             raise ValueError
@@ -141,7 +139,10 @@ def _read(file: Path) -> list[Answer]:
         if not all(isinstance(value, str) for answer in answers for value in vars(answer).values()):
             raise ValueError
     except (OSError, ValueError, TypeError, RecursionError):
-        raise DDLabError(f"{file} must be {form}; given something else.") from None
+        raise DDLabError(
+            f"{file} must be a list of answers as a lesson writes it, of at most {_LARGEST:,} "
+            "bytes; given something else."
+        ) from None
     return answers
 
 

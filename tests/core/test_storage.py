@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -354,22 +355,13 @@ def test_a_kept_fingerprint_follows_the_content() -> None:
 def test_what_a_file_of_another_kind_holds_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Opened:
-        """A file of gigabytes: whoever reads a tensor of it fails here."""
-
-        def __enter__(self) -> "Opened":
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            return None
-
-        def metadata(self) -> dict[str, str]:
-            return {"ddlab": json.dumps({"kind": "network"})}
-
-        def keys(self) -> list[str]:
-            return ["weights"]
-
+    # A file of gigabytes: whoever reads a tensor of it fails here.
+    opened = MagicMock()
+    file = opened.return_value.__enter__.return_value
+    file.metadata.return_value = {"ddlab": json.dumps({"kind": "network"})}
+    file.keys.return_value = ["weights"]
+    file.get_tensor.side_effect = AssertionError
     (tmp_path / "theirs").write_bytes(b"")
-    monkeypatch.setattr("safetensors.safe_open", lambda *_, **__: Opened())
+    monkeypatch.setattr("safetensors.safe_open", opened)
     with refuses("path must be a ddlab distilled set file", "which holds network"):
         storage.load(tmp_path / "theirs", "distilled set")
