@@ -78,7 +78,7 @@ class Lab:
         pairs: two controls in front each, whose combinations are all recorded for a page without a
             kernel, because the idea of the page lies in them; `ALL_PAIRS` where a state is cheap.
         recorded: control -> how many of its stops are recorded for the page of a lesson at most,
-            where each of them takes seconds; or world -> this.
+            where each of them takes seconds, or much of a page's bytes; or world -> this.
     """
 
     title: str | Callable[[Any], str]

@@ -50,6 +50,7 @@ RECOVER_SOURCE = SOURCE.with_name("recover_and_relabel.ipynb")
 RECOVER = HANDED_OUT.with_name("recover_and_relabel.ipynb")
 RECOVER_POINTS = {
     "ready": 0,
+    "ready_torch": 0,
     "statistics_check": 2,
     "wasserstein_check": 3,
     "push_check": 2,
@@ -66,9 +67,6 @@ PAIRS = [
     (RECOVER, RECOVER_SOURCE),
     (ARENA, ARENA_SOURCE),
 ]
-
-
-HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS", re.DOTALL)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -121,9 +119,7 @@ def test_they_are_in_step_and_well_formed() -> None:
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
         codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        # A cell as a student sees it; what tests it when it is graded is the instructor's alone.
-        seen = [HIDDEN.sub("", code) for code in codes]
-        assert max(statement_count(code) for code in seen) <= 20
+        assert max(statement_count(code) for code in codes) <= 20
         assert not re.search(
             r"https?://|urlopen|requests\.|download=True|!pip|%pip", "\n".join(codes)
         )
@@ -151,7 +147,6 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
     assert "SOLUTION" not in text and "HIDDEN" not in text
     handed_out_source = "\n".join(source_of(cell) for cell in read(handed_out)["cells"])
     secret = []
-    visible = ""
     for cell in read(source)["cells"]:
         for region in re.findall(
             r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", source_of(cell), re.DOTALL
@@ -161,17 +156,9 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(
                     secret.append(line.strip())
         if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
             secret += source_of(cell).splitlines()
-        else:
-            visible += re.sub(
-                r"### BEGIN (SOLUTION|HIDDEN TESTS)\n.*?### END",
-                "",
-                source_of(cell),
-                flags=re.DOTALL,
-            )
     assert len(secret) > (20 if source == ARENA_SOURCE else 40)
     # The first line of a call says nothing about its arguments.
-    telling = [line for line in secret if line not in visible and not line.endswith("(")]
-    assert len(telling) > 0.8 * len(secret)
+    telling = [line for line in secret if line != "import torch" and not line.endswith("(")]
     assert not [line for line in telling if line and line in handed_out_source]
 
 
@@ -763,9 +750,12 @@ def test_the_instructors_commands_run_in_order_to_a_ranked_board(tmp_path: Path)
     hand_out, grade = blocks("bash")
     run(hand_out, tmp_path)
     name = "enter_the_arena"
-    theirs = read(tmp_path / "course" / "release" / name / f"{name}.ipynb")["cells"]
-    for their, our in zip(theirs, read(ARENA)["cells"], strict=True):
-        assert {**their, "source": source_of(their)} == {**our, "source": source_of(our)}
+    for ours, source in PAIRS:
+        if ours != ARENA:  # that one the printed commands have made
+            run(f"nbgrader generate_assignment {source.stem}", tmp_path / "course")
+        theirs = read(tmp_path / "course" / "release" / source.stem / source.name)["cells"]
+        for their, our in zip(theirs, read(ours)["cells"], strict=True):
+            assert {**their, "source": source_of(their)} == {**our, "source": source_of(our)}
     run(f"nbgrader fetch_assignment {name} --course ddlab", tmp_path)
     run(f"nbgrader submit {name} --course ddlab", tmp_path)
     inbound = exchange / "ddlab" / "inbound"
@@ -784,7 +774,7 @@ def test_the_instructors_commands_run_in_order_to_a_ranked_board(tmp_path: Path)
         cell for cell in deleted["cells"] if marks(cell).get("grade_id") != "near_copy_check"
     ]
     texts = {student: json.dumps(notebook) for student, notebook in notebooks.items()}
-    texts |= {"empty": "", "renamed": texts["anna"]}
+    texts |= {"empty": "", "renamed": texts["anna"], "stubs": ARENA.read_text(encoding="utf-8")}
     _, *rest = own.name.split("+")
     for student, text in texts.items():
         folder = inbound / "+".join([student, *rest])
@@ -804,7 +794,7 @@ def test_the_instructors_commands_run_in_order_to_a_ranked_board(tmp_path: Path)
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
     assert scores == {
         "anna": 7, "bo": 4, "carl": 7, "dora": 5, "emil": 7,
-        "dead": 0, "deleted": 5, "empty": 0, "renamed": 0,
+        "dead": 0, "deleted": 5, "empty": 0, "renamed": 0, "stubs": 0,
     }  # fmt: skip
     feedback = (course_folder / "feedback" / "bo" / name / f"{name}.html").read_text()
     assert "points ahead of random images, asked for 12" in feedback

@@ -267,6 +267,8 @@ SigmaLab = Lab(
     "Narrow or wide: which samples teach best?",
     _sigma,
     controls=("deviation", "measure", "steps", "exact_gradient"),
+    # A page with more states would be larger than four megabytes.
+    recorded={"deviation": 13, "steps": 13},
     folded=("plane", "momentum", "learning_rate", "gap", "original_deviation"),
     views=[_VIEWS],
     quest=Quest(

@@ -227,6 +227,7 @@ TenLab = Lab(
     "Ten samples of your own",
     world_of(Placed()),
     controls=("steps", "momentum", "learning_rate"),
+    recorded={"steps": 13, "momentum": 13, "learning_rate": 13},
     labels={"steps": "updates (T)"},
     views=[
         Tabs(
