@@ -152,6 +152,7 @@ KernelLab = Lab(
     World,
     controls=("images_per_class", "kernel", "corruption", "corrupted_by"),
     pairs=[("images_per_class", "corruption")],
+    recorded={"corruption": 10, "step": 10},
     folded=(
         "judged_by",
         "ridge",

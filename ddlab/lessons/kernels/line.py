@@ -113,6 +113,7 @@ KernelLine = Lab(
     world_of(Settings()),
     controls=("gamma", "ridge"),
     pairs=ALL_PAIRS,
+    recorded={"gamma": 9, "drag": 27},
     labels={"gamma": "sharpness (γ)", "ridge": "ridge (λ)"},
     views=[
         Chart(

@@ -270,6 +270,7 @@ KernelPlane = Lab(
     World,
     controls=("kernel", "per_class", "ridge", "updates"),
     pairs=[("kernel", "updates"), ("per_class", "ridge")],
+    recorded={"updates": 13, "ridge": 13, "drag": 18},
     labels={"per_class": "points per class", "ridge": "ridge (λ)"},
     choice_words=lambda world: {"kernel": str.upper},
     check=World.check,
