@@ -82,7 +82,8 @@ def from_arrays(
             split, or unknown labels.
 
     Warns:
-        UserWarning: classes whose names look alike, or without a test image; test images that are training images too.
+        UserWarning: classes whose names look alike, or without a test image; test images that are
+            training images too.
 
     >>> images, labels = torch.rand(10, 8, 8, 3), ["cat", "dog"] * 5
     >>> from_arrays(images, labels)

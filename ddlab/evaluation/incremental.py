@@ -152,8 +152,8 @@ def class_incremental(
             Mnemonics.
 
     Raises:
-        DDLabError: a class without a test image; a set of other classes than the data's or without one of them, or tasks that the
-            classes cannot be divided into.
+        DDLabError: a class without a test image; a set of other classes than the data's or without
+            one of them, or tasks that the classes cannot be divided into.
     """
     untested = data.untested_classes()
     if untested:
