@@ -92,8 +92,12 @@ class Laboratory(Explorer):
         )
         self.owns(self.schedule.runner)
         self._observe_reader()
-        self.draw()
-        self.schedule.ask()
+        try:
+            self.draw()
+            self.schedule.ask()
+        except Exception:
+            self.close()  # what was never shown is on no page
+            raise
 
     # -- what is on show
 

@@ -10,6 +10,7 @@ import torch
 
 from ddlab.core import Parameters, parameter
 from ddlab.explorers import Chart, Compute, Html, Lab, Laboratory, Row, Tabs, Value
+from ddlab.explorers.layout import explorers_on_page
 from ddlab.figures import loss_curves
 from tests.support import refuses
 
@@ -199,4 +200,5 @@ def test_data_that_cannot_be_compared_are_refused_in_words() -> None:
             jobs=jobs,
             views=[Html(pixels, str)],
             sentence=lambda *_: "",
-        )()
+        )(key="nothing")
+    assert not any(explorer.title == "Nothing" for explorer in explorers_on_page())

@@ -32,6 +32,7 @@ from ddlab.explorers import (
 )
 from ddlab.explorers import exporting as export_module
 from ddlab.explorers.lab import ALL_PAIRS
+from ddlab.explorers.layout import explorers_on_page
 from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.lessons.memories.plane import PlaneLab
@@ -110,6 +111,8 @@ PairLab = Lab("At which rate, from where?", World, **DECLARED, pairs=[("rate", "
 
 @pytest.fixture
 def laboratory() -> Iterator[Laboratory]:
+    for explorer in explorers_on_page():
+        explorer.close()  # another test's is on no page of this one
     opened = DescentLab(key="recorded")
     yield opened
     opened.close()
