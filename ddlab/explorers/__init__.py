@@ -22,7 +22,7 @@ from .images import Picture
 from .jobs import Change, Compute, Part, Value
 from .lab import Lab
 from .layout import Explorer, side_by_side
-from .lines import Quest, QuestLine, Sentence
+from .lines import BUTTON, DRAG, Quest, QuestLine, Sentence
 from .live import Live
 from .page import Laboratory
 from .plot import Plot
@@ -32,6 +32,8 @@ from .schedule import Results
 from .views import Chart, Drag, Formulas, Handles, Html, Named, Row, Strip, Tabs, step_on_show
 
 __all__ = [
+    "BUTTON",
+    "DRAG",
     "Change",
     "Chart",
     "Compute",

@@ -9,7 +9,7 @@ self.quest.look(coverage >= 0.25)                           # after every change
 
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +85,21 @@ class Progress(widgets.FloatProgress):
         )
 
 
+# Presses of a way that move no control.
+BUTTON = "button"
+DRAG = "drag"
+
+
 @dataclass(frozen=True)
 class Quest:
     """What is to be reached in a laboratory: in words, and (world, settings, known) -> whether what
     is on show reaches it.
+
+    Attributes:
+        words: what the reader is asked for.
+        met: whether it is reached.
+        way: how it can be, press by press: (control, value), (BUTTON, its words), or
+            (DRAG, (point, x, y)).
 
     >>> quest = Quest("Reach 90%.", lambda world, settings, results: results["accuracy"] >= 0.9)
     >>> quest.met(None, None, {"accuracy": 0.95})
@@ -97,6 +108,7 @@ class Quest:
 
     words: str
     met: Callable[[Any, Any, Any], bool]
+    way: Sequence[tuple[str, Any]] = ()
 
     def __post_init__(self) -> None:
         errors.check_text("words of a quest", self.words, empty=False)
@@ -124,11 +136,15 @@ class QuestLine(widgets.HTML):
         self._show()
 
     def _show(self) -> None:
-        sign, prefix = ("★", "Done. ") if self.met else ("☆", "")
-        self.value = (
-            f'<div role="status" class="ddlab-quest" data-met="{str(self.met).lower()}" '
+        self.value = self.words_if(met=self.met)
+
+    def words_if(self, *, met: bool) -> str:
+        """Return the line as it is once the quest is met, or before."""
+        sign, prefix = ("★", "Done. ") if met else ("☆", "")
+        return (
+            f'<div role="status" class="ddlab-quest" data-met="{str(met).lower()}" '
             'style="padding:4px 8px;line-height:1.4;'
-            f"border:1px {'solid' if self.met else 'dashed'} "
+            f"border:1px {'solid' if met else 'dashed'} "
             '#8A8A8A;border-radius:4px;white-space:normal">'
             f"{sign} <b>Quest.</b> {prefix}{html.escape(self.words)}</div>"
         )

@@ -17,7 +17,7 @@ from ..core import DDLabError
 from .controls import Controls
 from .jobs import Change, Compute
 from .layout import Explorer
-from .lines import Progress, Quest, QuestLine
+from .lines import Progress, QuestLine
 from .plot import Plot
 from .pointer import PointSliders
 from .prediction import Prediction
@@ -44,7 +44,8 @@ class Laboratory(Explorer):
         slider: the steps that can be looked at.
         buttons: those declared -> their widgets. stop_button, reset_button: of every laboratory.
         progress: what is computed and how far it is; hidden while nothing is.
-        quest, prediction: the line of the quest and the question, None where there is none.
+        declared_quest, quest: the quest and its line, None where there is none.
+        prediction: the question, None where there is none.
     """
 
     def __init__(self, lab: "Lab", world: Any, title: str, key: str) -> None:
@@ -62,8 +63,8 @@ class Laboratory(Explorer):
         self.progress = Progress(layout=widgets.Layout(width="100%"))
         self.schedule = Schedule(lab, world, self)
         quest = lab.quest
-        self._quest = quest if quest is None or isinstance(quest, Quest) else quest(world)
-        self.quest = None if self._quest is None else QuestLine(self._quest.words)
+        self.declared_quest = quest(world) if callable(quest) else quest
+        self.quest = None if self.declared_quest is None else QuestLine(self.declared_quest.words)
         self.prediction = None if lab.question is None else Prediction(*lab.question)
         self._make_widgets()
         self.views_on_page = [ViewOnPage(view) for view in self.schedule.views]
@@ -344,8 +345,9 @@ class Laboratory(Explorer):
             self._enable(results)
             self._draw_views(results, with_hidden=with_hidden)
             with contextlib.suppress(NotComputed):  # as what was on show stays, so do the words
-                if self.quest is not None and self._quest is not None and not self.quest.met:
-                    self.quest.look(self._quest.met(self.world, self.settings, results))
+                quest = self.declared_quest
+                if self.quest is not None and quest is not None and not self.quest.met:
+                    self.quest.look(quest.met(self.world, self.settings, results))
                 sentence = self.lab.sentence(self.world, self.settings, results)
                 self.say(f"{sentence} {self.schedule.waiting_words()}".strip())
             self.progress.note_drawing(start_time)

@@ -44,15 +44,14 @@ async function render({ model, el }) {
   const words = add(details, "p", "words");
   const save = add(details, "button", "save", "Save as picture");
   const rows = add(details, "div", "rows");
-  // Only a kernel can keep curves; on a page without one there is no such button.
   const keep = add(foot, "button", "keep");
   const kept = add(foot, "span", "kept");
   keep.title = "Keep these curves behind what comes, three at most; press again to let them go";
-  keep.addEventListener("click", () => model.send({ kind: "keep" }));
+  keep.addEventListener("click", () => (self.comm_live === false ? self.trigger("keep") : model.send({ kind: "keep" })));
   const self = await findModel(model, model.get("_own"));
   const nameKept = () => {
     keep.textContent = model.get("keep");
-    keep.hidden = !model.get("keep") || self.comm_live === false;
+    keep.hidden = !model.get("keep") || (self.comm_live === false && !self.remembers);
     kept.textContent = model.get("kept").join("   ");
   };
   nameKept();

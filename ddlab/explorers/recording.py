@@ -26,10 +26,12 @@ from PIL import Image
 
 from ..core import DDLabError
 from ..core.errors import check_instance
+from ..figures import ghosts, tried
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
 from .lab import ALL_PAIRS
 from .layout import explorers_on_page
+from .lines import BUTTON, DRAG
 from .page import Laboratory
 from .plot import Plot
 from .stops import other_stops
@@ -59,15 +61,20 @@ class Replay(SyncedWidget):
         clicks: for each chart whose marks were clicked while recording its model, and for each mark its
             `customdata`, where it stands, and the number of its state.
         films: models of the buttons that let a run go on; on the page they play its steps.
-        presses: for each button that was pressed while recording its model and its state's number.
-        quest: the model of the quest's line, and whether a recorded state meets it.
+        presses: for each button that was pressed while recording its model, the state that was on show
+            then, and the number of its own.
+        quest: the model of the quest's line, whether it can be met here, the ways to it (the states
+            that must have been on show, for each answer to a question), and the line once it is met.
+        memories: of each chart that remembers what was tried its model, whether it has ghosts, whether
+            it joins the points of states, and the controls in which these may differ.
+        looks: of ghosts and of curves that are kept.
         reset: the model of the button that goes back to the opening state.
         inactive: models of what only a kernel can answer; the page greys them out.
         packed: gzipped JSON: `values`, each trait's value once, and `states`, each with its `places`,
             its `label` and the numbers of the values that differ from the opening state.
     """
 
-    _esm = front_end("replay.js")
+    _esm = front_end("memory.js", "replay.js")
     _css = style()
     controls = traitlets.List().tag(sync=True)
     switches = traitlets.List().tag(sync=True)
@@ -77,6 +84,8 @@ class Replay(SyncedWidget):
     films = traitlets.List().tag(sync=True)
     presses = traitlets.List().tag(sync=True)
     quest = traitlets.Dict().tag(sync=True)
+    memories = traitlets.List().tag(sync=True)
+    looks = traitlets.Dict().tag(sync=True)
     reset = traitlets.Unicode().tag(sync=True)
     inactive = traitlets.List().tag(sync=True)
     packed = traitlets.Bytes().tag(sync=True)
@@ -86,7 +95,8 @@ class _Recorder:
     """The states of one laboratory so far: where each control stood, and what was shown.
 
     Moves begin at the settings on show when it was opened. Between two moves these are not drawn again,
-    because drawing takes most of the time.
+    because drawing takes most of the time. Each state is shown as if nothing else had been tried: what
+    a reader has tried before, the page knows.
     """
 
     def __init__(self, laboratory: Laboratory, controls: list["_Control"]) -> None:
@@ -96,11 +106,14 @@ class _Recorder:
         self.labels: list[str] = []
         self.states: list[States] = []
         self.meets_quest = False
+        self.presses: list[dict[str, Any]] = []
+        # (chart, point, x, y, state), in the chart's units.
+        self.extra_drags: list[tuple[str, int, float, float, int]] = []
 
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
         self.settings = self.laboratory.panel.value
-        self._drawings = [view_on_page.opening for view_on_page in self.laboratory.views_on_page]
+        self._known: dict[frozenset[tuple[str, Any]], int] = {frozenset(): len(self.states)}
 
     def take(self, label: str) -> int:
         """Keep the state that is on show, and return its number."""
@@ -118,29 +131,63 @@ class _Recorder:
         """
         laboratory = self.laboratory
         try:
-            self._go_back()
             with laboratory.undrawn():
+                laboratory.panel.value = self.settings
                 move()
                 laboratory.run()
-            laboratory.draw(with_hidden=True)
+            laboratory.forget()
             # A view that keeps what was on show must be shown the opening state first.
             if not all(view.is_up_to_date for view in laboratory.views_on_page):
                 self.close()
                 move()
                 laboratory.run()
+                laboratory.forget()
         # Outside a kernel a refusal is raised as well as shown; in one, `run` raises it.
         except DDLabError:
             return None
         return self.take(label)
 
-    def change(self, values: Mapping[str, Any], label: str) -> int | None:
-        """Change some of the opening settings; the rest is as in `move`."""
+    def change(self, values: Mapping[str, Any]) -> int | None:
+        """Change some of the opening settings, once; the rest is as in `move`."""
+        changed = {
+            name: value for name, value in values.items() if value != getattr(self.settings, name)
+        }
+        key = frozenset(changed.items())
+        if key not in self._known:
+
+            def move() -> None:
+                # Here, because settings that cannot be are refused as soon as they are made.
+                self.laboratory.panel.value = self.settings.replace(**changed)
+
+            labels = [control.label_of(changed) for control in self.controls]
+            number = self.move(move, ", ".join(filter(None, labels)))
+            if number is None:
+                return None
+            self._known[key] = number
+        return self._known[key]
+
+    def drag(self, place: tuple[int, float, float], values: Mapping[str, Any]) -> int:
+        """Put a point (its number, x, y) somewhere, with these changes; return the state's number."""
+        view_on_page = _dragged(self.laboratory)
 
         def move() -> None:
-            # Here, because settings that cannot be are refused as soon as they are made.
             self.laboratory.panel.value = self.settings.replace(**values)
+            self.laboratory.put(view_on_page.view.drag, *place)
 
-        return self.move(move, label)
+        point, x, y = place
+        label = f"({x:g}, {y:g})"
+        number = self.move(move, label)
+        assert number is not None
+        self.extra_drags.append((view_on_page.widget.model_id, point, x, y, number))
+        return number
+
+    def press(self, widget: widgets.Button, after: int) -> int:
+        """Press a button that computes where this state is on show; return the number of the next."""
+        widget.click()
+        self.laboratory.runner.join(None)
+        number = self.take(f"after {widget.description}")
+        self.presses.append({"model": widget.model_id, "after": after, "state": number})
+        return number
 
     def is_idle(self, values: Mapping[str, Any]) -> bool:
         """Return whether one of these fields plays no part where they have these values."""
@@ -151,19 +198,11 @@ class _Recorder:
         unused = self.laboratory.lab.unused(self.laboratory.world, settings)
         return bool({*values} & {*unused})
 
-    def _go_back(self) -> None:
-        """Put the laboratory back to the opening settings without drawing them."""
-        laboratory = self.laboratory
-        with laboratory.undrawn():
-            laboratory.panel.value = self.settings
-            laboratory.forget()
-        for view_on_page, drawing in zip(laboratory.views_on_page, self._drawings, strict=True):
-            view_on_page.pretend(drawing)
-
     def close(self) -> None:
         """Show the opening settings without a trace of those that were recorded."""
-        self._go_back()
-        self.laboratory.run()
+        with self.laboratory.undrawn():
+            self.laboratory.panel.value = self.settings
+            self.laboratory.run()
         self.laboratory.forget()
 
 
@@ -216,6 +255,10 @@ class _Control:
             return [float(word) for word in words] or None
         except ValueError:  # told in words
             return None
+
+    def label_of(self, changed: Mapping[str, Any]) -> str:
+        """Return what the control says with these values, "" where it has none of them."""
+        return self.label(self.values.index(changed[self.name])) if self.name in changed else ""
 
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
@@ -270,19 +313,21 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     controls = [control for control in listed if len(control.stops) > 1]
     unmoved = [control.widget for control in listed if len(control.stops) <= 1]
     recorder = _Recorder(laboratory, controls)
+    ways = []
     for answer in _answers(laboratory):
         recorder.open()
         recorder.take("the opening settings")
         # Before an answer is locked no control moves.
         if laboratory.prediction is None or answer is not None:
             _record_moves(recorder)
+            ways.append(_record_way(recorder))
     recorder.open()
     moves = len(recorder.states)
     drags = list(_record_drags(recorder, limits.get("drag", _MOST_PLACES)))
     clicks = list(_record_clicks(recorder, limits.get("click", _MOST_MARKS)))
     films = list(_films(laboratory, controls))
-    presses = list(_record_presses(recorder, films))
-    answering = {*films, *(press["model"] for press in presses)}
+    _record_presses(recorder, films)
+    answering = {*films, *(press["model"] for press in recorder.presses)}
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
     on_page = set(_tree(laboratory))
@@ -298,10 +343,10 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         drags=drags,
         clicks=clicks,
         films=films,
-        presses=presses,
-        quest={}
-        if laboratory.quest is None
-        else {"model": laboratory.quest.model_id, "can_be_met": recorder.meets_quest},
+        presses=recorder.presses,
+        quest=_quest_on_page(recorder, ways),
+        memories=list(_memories(recorder)),
+        looks=ghosts.looks() | {"arms": tried.looks()},
         reset=laboratory.reset_button.model_id,
         inactive=inactive,
         packed=_pack(recorder, [*inactive, *films]),
@@ -309,6 +354,35 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     # Below the controls, where a reader looks who has moved one.
     laboratory.controls_box.children = [*laboratory.controls_box.children, replay]
     return replay
+
+
+def _quest_on_page(recorder: _Recorder, ways: list[list[int]]) -> dict[str, Any]:
+    """Return what the page needs to know of the quest, {} where there is none."""
+    line = recorder.laboratory.quest
+    if line is None:
+        return {}
+    ways = [way for way in ways if way]
+    can_be_met = recorder.meets_quest or bool(ways)
+    return {
+        "model": line.model_id,
+        "can_be_met": can_be_met,
+        "ways": ways,
+        "met": line.words_if(met=True),
+    }
+
+
+def _memories(recorder: _Recorder) -> Iterator[dict[str, Any]]:
+    """List the charts that remember what was tried: with ghosts, or with points of other settings."""
+    for view_on_page in recorder.laboratory.views_on_page:
+        view = view_on_page.view
+        if view.has_ghosts or view.tried:
+            names = [control.name for control in recorder.controls]
+            yield {
+                "plot": view_on_page.widget.model_id,
+                "has_ghosts": view.has_ghosts,
+                "along": [names.index(name) for name in view.tried if name in names],
+                "joins": bool(view.tried),
+            }
 
 
 def _answers(laboratory: Laboratory) -> Iterator[str | None]:
@@ -334,9 +408,67 @@ def _record_moves(recorder: _Recorder) -> None:
         # A control that plays no part there is grey: a reader cannot move it.
         if recorder.is_idle({name: value for name, value in values.items() if name != "step"}):
             continue
-        labels = [control.label(number) for control, number in moves]
-        recorder.change(values, ", ".join(labels))
+        recorder.change(values)
     recorder.close()
+
+
+def _record_way(recorder: _Recorder) -> list[int]:
+    """Record the declared way to the quest, and return the numbers of its states.
+
+    None are returned where there is no way, where it meets no quest with these data, and where more
+    than one point is dragged on it, for points are recorded one at a time.
+    """
+    laboratory = recorder.laboratory
+    quest = laboratory.declared_quest
+    way = () if quest is None else quest.way
+    if quest is None or not way or sum(name == DRAG for name, _ in way) > 1:
+        return []
+    try:
+        with laboratory.undrawn():
+            for name, value in way:
+                _take_step(laboratory, name, value)
+        is_met = quest.met(laboratory.world, laboratory.settings, laboratory.results)
+    except DDLabError:  # a choice that other data do not have
+        is_met = False
+    recorder.close()
+    numbers: list[int] = []
+    values: dict[str, Any] = {}
+    for name, value in way if is_met else ():
+        if name == BUTTON:
+            with laboratory.undrawn():
+                laboratory.panel.value = recorder.settings.replace(**values)
+            laboratory.run()
+            numbers.append(recorder.press(_button(laboratory, value), numbers[-1]))
+        elif name == DRAG:
+            numbers.append(recorder.drag(value, values))
+        else:
+            values[name] = value
+            number = recorder.change(values)
+            numbers += [] if number is None else [number]
+    recorder.close()
+    return numbers
+
+
+def _take_step(laboratory: Laboratory, name: str, value: Any) -> None:
+    """Take one step of the way to a quest, and compute what it asks for."""
+    if name == BUTTON:
+        _button(laboratory, value).click()
+        laboratory.runner.join(None)
+    elif name == DRAG:
+        laboratory.put(_dragged(laboratory).view.drag, *value)
+    else:
+        laboratory.panel[name].value = value
+    laboratory.run()
+
+
+def _button(laboratory: Laboratory, words: str) -> widgets.Button:
+    """Return the button with these words."""
+    return next(button for button in laboratory.buttons.values() if button.description == words)
+
+
+def _dragged(laboratory: Laboratory) -> Any:
+    """Return the view whose points are dragged."""
+    return next(view for view in laboratory.views_on_page if view.view.drag is not None)
 
 
 def record_page() -> dict[str, dict[str, str]]:
@@ -426,8 +558,15 @@ def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
             if number is not None:
                 states.append([point, *shares, number])
         recorder.close()
+        model = view_on_page.widget.model_id
+        for plot, point, *place, number in recorder.extra_drags:
+            if plot == model:
+                shares = [
+                    (at - low) / (high - low) for at, (low, high) in zip(place, extent, strict=True)
+                ]
+                states.append([point, *shares, number])
         yield {
-            "plot": view_on_page.widget.model_id,
+            "plot": model,
             "sliders": [widget.model_id for widget in (sliders.point, sliders.across, sliders.up)],
             "extent": [list(limits) for limits in extent],
             "side": side,
@@ -474,7 +613,7 @@ def _inactive(
     for view_on_page in laboratory.views_on_page:
         sliders = view_on_page.sliders
         if sliders is not None and view_on_page.widget.model_id not in dragged_plots:
-            yield from (sliders.point, sliders.across, sliders.up)
+            yield from (view_on_page.widget, sliders.point, sliders.across, sliders.up)
 
 
 def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterator[_Control]:
@@ -483,12 +622,15 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
         question = laboratory.prediction
         yield _Question("answer", "your answer", question, (None, *question.choices))
     folded = set(laboratory.panel.folded_box.children)
+    way = () if laboratory.declared_quest is None else laboratory.declared_quest.way
     for name in laboratory.panel:
         widget: Any = laboratory.panel[name]
         if widget in folded:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
         stops = _thin(values, widget.value, stop_limits.get(name, _MOST_STOPS))
+        # The way to the quest is always there.
+        stops = tuple(value for value in values if value in stops or (name, value) in way)
         yield _Control(name, widget.description, widget, stops)
     if laboratory.schedule.watched_run is not None:
         slider = laboratory.slider
@@ -539,7 +681,7 @@ def _films(laboratory: Laboratory, controls: list[_Control]) -> Iterator[str]:
             yield str(widget.model_id)
 
 
-def _record_presses(recorder: _Recorder, films: list[str]) -> Iterator[dict[str, Any]]:
+def _record_presses(recorder: _Recorder, films: list[str]) -> None:
     """Press each button at the opening settings, and keep what it shows."""
     laboratory = recorder.laboratory
     pressed = [
@@ -552,13 +694,12 @@ def _record_presses(recorder: _Recorder, films: list[str]) -> Iterator[dict[str,
         if not isinstance(button, Compute):
             number = recorder.move(widget.click, f"after {widget.description}")
             if number is not None:
-                yield {"model": widget.model_id, "state": number}
+                press = {"model": widget.model_id, "after": 0, "state": number}
+                recorder.presses.append(press)
     recorder.close()
     for button, widget in pressed:
         if isinstance(button, Compute):
-            widget.click()
-            laboratory.runner.join(None)
-            yield {"model": widget.model_id, "state": recorder.take(f"after {widget.description}")}
+            recorder.press(widget, 0)
 
 
 def _tree(widget: widgets.Widget) -> Iterator[widgets.Widget]:

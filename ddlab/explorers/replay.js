@@ -63,22 +63,72 @@ async function render({ model, el }) {
   const models = {};
   for (const key of Object.keys(opening)) models[key] ??= await find(key.split(" ")[0]);
 
-  let isShowing = false, playing = 0, done = null;
-  const { model: quest, can_be_met: canBeMet } = model.get("quest");
+  let isShowing = false, playing = 0, done = null, current = 0, before = null;
+  const tried = new Set(); // the numbers of the states that were on show
+  const memories = model.get("memories").filter(({ plot }) => `${plot} _figure` in opening);
+  for (const memory of memories) Object.assign(memory, { model: await find(memory.plot), kept: [] });
+  // Where two states differ, in words: a step and an answer are no settings.
+  const differences = (one, other) =>
+    controls.flatMap(({ is_step: isStep, question, labels }, at) => {
+      const [place, second] = [one, other].map((number) => states[number].places[at]);
+      return isStep || question || place === second ? [] : [{ at, words: labels[place] }];
+    });
+  const isOfSameSettings = (one, other) => one === other || (Math.max(one, other) < byPlaces.length && !differences(one, other).length);
+  const wordsOf = (one, other) => differences(one, other).map(({ words }) => words);
+  const figureOf = (plot, number) => JSON.parse(values[states[number].traits[`${plot} _figure`] ?? opening[`${plot} _figure`]]);
+  const withTried = ({ plot, joins, along }, number) => {
+    const isBeside = (other) => other !== number && differences(number, other).every(({ at }) => along.includes(at));
+    return [figureOf(plot, number), joins ? [...tried].filter(isBeside).map((other) => figureOf(plot, other)) : []];
+  };
+  const showMemory = (memory) => {
+    const { model: plot, has_ghosts: hasGhosts, kept } = memory;
+    const [figure, joined] = withTried(memory, current);
+    const isKept = kept.some((other) => isOfSameSettings(other, current));
+    const whole = (number) => remembered(...withTried(memory, number).map((part, at) => (at ? { joined: part, kept: [] } : part)), looks);
+    const others = kept.filter((other) => !isOfSameSettings(other, current));
+    const pale = hasGhosts && before !== null ? wordsOf(before, current) : [];
+    const words = pale.length && pale.length < 3 ? `before: ${pale.join(", ")}` : "before";
+    const past = { joined, kept: others.map(whole), before: hasGhosts && before !== null ? whole(before) : null, words };
+    plot.set("_figure", JSON.stringify(remembered(figure, past, looks)));
+    if (joined.length) plot.set("alt", `${plot.get("alt")} Points of settings that were tried before stay.`);
+    if (!hasGhosts) return;
+    plot.set("kept", kept.map((other, at) => `${looks.signs[at]} ${wordsOf(other, current).join(", ") || "on show"}`));
+    plot.set("keep", isKept ? "Let go" : kept.length < looks.kept.length ? "Keep" : "");
+  };
+  const looks = model.get("looks");
+  const { model: quest, can_be_met: canBeMet, ways, met } = model.get("quest");
   const show = (state, words = "") => {
     isShowing = true;
+    const next = states.indexOf(state);
+    if (!isOfSameSettings(next, current)) before = current;
+    current = next;
+    const isRemembered = new Set(memories.map(({ plot }) => `${plot} _figure`));
     for (const [key, number] of Object.entries({ ...opening, ...state.traits }))
-      models[key].set(key.split(" ")[1], values[number]);
+      if (!isRemembered.has(key)) models[key].set(key.split(" ")[1], values[number]);
+    memories.forEach(showMemory);
+    tried.add(current);
     if (quest) keepQuest();
     isShowing = false;
     note.textContent = words;
-    el.dataset.state = states.indexOf(state);
+    el.dataset.state = current;
   };
-  // A quest that was met stays met; one that no recorded state meets says so.
+  for (const memory of memories.filter(({ has_ghosts: hasGhosts }) => hasGhosts)) {
+    const { model: plot, kept } = memory;
+    plot.on("keep", () => {
+      const at = kept.findIndex((other) => isOfSameSettings(other, current));
+      if (at >= 0) kept.splice(at, 1);
+      else if (kept.length < looks.kept.length) kept.push(current);
+      showMemory(memory);
+    });
+    plot.remembers = true;
+    plot.trigger("change:keep");
+  }
+  // A quest that was met stays met, as one whose whole way was on show; one that cannot be met here says so.
   const questLine = quest && (await find(quest));
   const keepQuest = () => {
     const shown = questLine.get("value");
     done ??= shown.includes('data-met="true"') ? shown : null;
+    done ??= ways.some((way) => way.every((number) => tried.has(number))) ? met : null;
     if (done) questLine.set("value", done);
     else if (!canBeMet && !shown.includes("(needs a kernel)"))
       questLine.set("value", shown.replace("</div>", " <i>(needs a kernel)</i></div>"));
@@ -175,9 +225,16 @@ async function render({ model, el }) {
       if (customdata !== null) jump(best[3], isIt(best) ? "" : `Recorded: ${states[best[3]].label}.`);
     });
   }
-  for (const { model: id, state } of model.get("presses")) (await find(id)).send = () => jump(state);
+  const presses = model.get("presses");
+  for (const id of new Set(presses.map((press) => press.model)))
+    (await find(id)).send = () => {
+      const own = presses.filter((press) => press.model === id);
+      const press = own.find(({ after }) => after === current) ?? own.find(({ after }) => !after) ?? own[0];
+      const moved = wordsOf(press.after, current);
+      jump(press.state, moved.length ? `Recorded with ${moved.join(" and ")} only.` : "");
+    };
   for (const id of model.get("inactive"))
-    (await find(id)).set({ disabled: true, tooltip: "This needs a kernel, as in JupyterLab" });
+    (await find(id)).set({ disabled: true, draggable: "", tooltip: "This needs a kernel, as in JupyterLab" });
   // A tooltip is for a mouse alone.
   add(el, "p", "replay-note").textContent = "This is a recording: what stays grey needs a kernel, as in JupyterLab.";
   show(states[0]); // the last button that was pressed while recording has left its own state

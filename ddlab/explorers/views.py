@@ -91,6 +91,8 @@ class View:
             pale, until the next change, and whether a reader can keep curves. They are added to the
             figure that `draw` returns, which must be a new one each time. A chart with `move` has
             none.
+        tried: of a chart whose points are settings that were tried: the controls along which these
+            may differ. A page without a kernel joins their points.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class View:
         click: Callable[[Any, Any, dict[str, Any]], Any] | None = None,
         drag: Drag | None = None,
         ghosts: bool = True,
+        tried: Sequence[str] = (),
     ) -> None:
         self.data = data
         self.draw = draw
@@ -111,6 +114,7 @@ class View:
         self.click = click
         self.drag = drag
         self.has_ghosts = ghosts and move is None and isinstance(self, Chart)
+        self.tried = tried
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """Return a widget that shows a first drawing."""
@@ -257,17 +261,6 @@ class ViewOnPage:
     def is_up_to_date(self) -> bool:
         """Whether anything was drawn since the view forgot what it shows."""
         return self._data is not None
-
-    @property
-    def opening(self) -> tuple[Any, Any]:
-        """What is drawn, without ghosts, and for which settings."""
-        return self._drawing, self._settings
-
-    def pretend(self, opening: tuple[Any, Any]) -> None:
-        """Take another drawing for the one on show, so that its curves are the next ones' ghosts."""
-        self.forget()
-        self._drawing, self._settings = opening
-        self._is_settled = True
 
     def _differs(self, data: Any) -> bool:
         """Return whether data are others than those on show.

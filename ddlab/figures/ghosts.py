@@ -5,6 +5,7 @@ what a reader keeps stays, one dash for each.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -83,17 +84,22 @@ def with_ghosts(figure: go.Figure, earlier: go.Figure, words: str) -> go.Figure:
         figure.update_layout(showlegend=False)
     # At the end, so that a click still names the figure's own traces by their numbers.
     figure.add_traces(ghosts[:_MOST])
-    return figure.add_annotation(
-        text=f"{look.literal(words)} (pale)",
-        x=1,
-        y=1,
-        xref="paper",
-        yref="paper",
-        xanchor="right",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": 11, "color": look.neutral("quiet")},
-    )
+    return figure.add_annotation(_note(look.literal(words)))
+
+
+def _note(words: str) -> dict[str, Any]:
+    """Return the annotation in the top margin that names a ghost."""
+    return {
+        "text": f"{words} (pale)",
+        "x": 1,
+        "y": 1,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 11, "color": look.neutral("quiet")},
+    }
 
 
 def _curves(figure: go.Figure, earlier: go.Figure) -> list[go.Scatter | go.Bar]:
@@ -142,6 +148,21 @@ def _ghost(
         line=line,
         marker=marker,
     )
+
+
+def looks() -> dict[str, Any]:
+    """Return how ghosts look, for a page that makes its own: of curves, of bars and of kept curves, the
+    signs of these, and the note that names a ghost, with "WORDS" for its words.
+    """
+    curve, bar = _ghost(go.Scatter(), ""), _ghost(go.Bar(), "")
+    kept = [_ghost(go.Scatter(), "kept", dash, _KEPT_ALPHA) for dash in KEPT_DASHES]
+    return {
+        "curve": curve.to_plotly_json(),
+        "bar": bar.to_plotly_json(),
+        "kept": [trace.to_plotly_json() for trace in kept],
+        "signs": [*KEPT_DASHES.values()],
+        "note": _note("WORDS"),
+    }
 
 
 def _points(trace: object) -> set[tuple[str, str]]:

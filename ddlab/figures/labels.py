@@ -48,7 +48,7 @@ def cell_table(
     text = [[_write(value, empty, smallest_written, text_format) for value in row] for row in table]
     draw_cells(
         figure,
-        np.round(np.nan_to_num(table), 4),
+        np.round(np.nan_to_num(table), 4).tolist(),
         text,
         columns,
         rows,
@@ -56,6 +56,8 @@ def cell_table(
         # One hue, told apart by lightness; the numbers say it too.
         scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
         hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:{text_format}}}<extra></extra>",
+        # A page without a kernel fills such a cell from settings that were tried before.
+        meta={"empty": empty},
     )
     figure.update_yaxes(autorange="reversed")
     cells = []
@@ -74,7 +76,7 @@ def cell_table(
 
 def draw_cells(
     figure: go.Figure,
-    table: np.ndarray,
+    table: Any,
     text: list[list[str]],
     columns: list[str],
     rows: list[str],

@@ -31,6 +31,11 @@ from .theme import (
 
 _DASHES = ("dash", "dot", "dashdot", "longdash")  # of rivals
 _FEWEST = 3  # seeds of which an interval says something
+_SEED_ALPHA = 0.5
+_MOST_ARMS = 7  # then their looks repeat
+# Mark, in `meta`, what a page without a kernel adds of other settings.
+_ARM = "arm"
+_SEED = "seed"
 Arm = Mapping[Any, Sequence[float]]
 
 
@@ -76,8 +81,8 @@ def tried_settings(
         all_values += [value for values in arm.values() for value in values]
         style = line_style(series_style(index), markers=True)
         style["mode"] = "lines+markers" if lines else "markers"
-        add(means, name=literal(name), **style, **_bars(arm, across))
-        _add_seeds(add, arm, style["marker"])
+        add(means, name=literal(name), meta=_ARM, **style, **_bars(arm, across))
+        _add_seeds(add, literal(name), arm, style["marker"])
         written = ", ".join(
             f"{_words(value, percent)} at {place}" for place, value in means.items()
         )
@@ -104,6 +109,8 @@ def tried_settings(
     values_axis = figure.layout.xaxis if across else figure.layout.yaxis
     values_axis.update(range=[low, high + margin * 0.5], tickformat=".0%" if percent else "")
     alt = f"{title}, by {x_label}: {'; '.join(described)}."
+    tried = {"along": "y" if across else "x", "has_words": bool(stops)}
+    figure.update_layout(meta={"tried": tried})
     return finish_figure(legend_below(figure), alt=alt)
 
 
@@ -124,7 +131,19 @@ class _Adder:
         self.figure.add_scatter(x=x, y=y, **style)
 
 
-def _add_seeds(add: _Adder, arm: Arm, marker: Mapping[str, Any]) -> None:
+def looks() -> list[dict[str, Any]]:
+    """Return how arms look in their order, for a page that adds some: line, marker, and the colour of
+    seeds.
+    """
+    arms = []
+    for index in range(_MOST_ARMS):
+        style = line_style(series_style(index), markers=True)
+        seed = faint(style["marker"]["color"], _SEED_ALPHA)
+        arms.append({"line": style["line"], "marker": style["marker"], "seed": seed})
+    return arms
+
+
+def _add_seeds(add: _Adder, name: str, arm: Arm, marker: Mapping[str, Any]) -> None:
     """Add a small point for each seed where there are several."""
     for place, values in arm.items():
         for value in values if len(values) > 1 else ():
@@ -133,7 +152,8 @@ def _add_seeds(add: _Adder, arm: Arm, marker: Mapping[str, Any]) -> None:
                 mode="markers",
                 showlegend=False,
                 hoverinfo="skip",
-                marker={"size": 4, "color": faint(marker["color"], 0.5)},
+                meta=[_SEED, name],
+                marker={"size": 4, "color": faint(marker["color"], _SEED_ALPHA)},
             )
 
 

@@ -18,6 +18,8 @@ from PIL import Image
 
 from ddlab.core import DDLabError, Parameters, parameter
 from ddlab.explorers import (
+    BUTTON,
+    DRAG,
     Change,
     Chart,
     Compute,
@@ -163,6 +165,7 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
                 moved[names[widget]] = widget.options[at][1] if control["trait"] == "index" else at
         live.panel.value = live.world.start.replace(**moved)
         live.run()
+        live.forget()  # what was tried before, the page adds
         shown = dict(zip(order, _states(live).values(), strict=True))
         replayed = {model: dict(traits) for model, traits in first.items()}
         for key, number in (states[0]["traits"] | state["traits"]).items():
@@ -217,7 +220,8 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     replay = record(laboratory, {"drag": 11, "steps": 2, "rate": 2, "epochs": 2})
     values, states = unpacked(replay)
     (drag,) = replay.drags
-    assert drag["side"] == 3 and len(drag["states"]) == 9 == len(states) - replay.moves
+    # The last one is on the way to the quest.
+    assert drag["side"] == 3 and len(drag["states"]) == 9 + 1 == len(states) - replay.moves + 1
     sliders = laboratory.views_on_page[0].sliders
     assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
     live = OneExpert(key="live").run()
@@ -405,10 +409,57 @@ def test_a_page_knows_whether_its_quest_can_be_met(can_be_met: bool) -> None:
         "Explode.", lambda world, settings, results: settings.rate > (1 if can_be_met else 2)
     )
     laboratory = Lab("When?", World, **DECLARED | {"quest": quest})(key="quest").run()
-    assert record(laboratory).quest == {
-        "model": laboratory.quest.model_id,
-        "can_be_met": can_be_met,
-    }
+    on_page = record(laboratory).quest
+    assert on_page["model"] == laboratory.quest.model_id and on_page["ways"] == []
+    assert on_page["can_be_met"] is can_be_met
+    laboratory.close()
+
+
+def faster_than_before(world: World, settings: Settings, results: Any) -> bool:
+    """A quest that one state alone cannot meet."""
+    rates = {past.rate for past in results.past}
+    return settings.start == "far" and rates == {0.5, 1.5}
+
+
+def test_the_way_to_a_quest_is_recorded_if_it_meets_it() -> None:
+    way = [("rate", 1.5), ("start", "far")]
+    for met, count in ((faster_than_before, 2), (lambda *_: False, 0)):
+        quest = Quest("Be faster than before.", met, way)
+        laboratory = Lab("How fast?", World, **DECLARED | {"quest": quest})(key="way").run()
+        replay = record(laboratory, {"rate": 3})
+        (numbers,) = replay.quest["ways"] or [[]]
+        assert len(numbers) == count and replay.quest["can_be_met"] is bool(count)
+        _, states = unpacked(replay)
+        labels = ["rate 1.5", "rate 1.5, start far"]
+        assert [states[number]["label"] for number in numbers] == labels[:count]
+        stops = replay.controls[0]["stops"]
+        assert 1.5 in stops, "the way goes through stops that are there"
+        assert laboratory.panel.value == Settings() and not laboratory.quest.met
+        laboratory.close()
+
+
+def test_buttons_and_one_dragged_point_may_lie_on_the_way() -> None:
+    press = (BUTTON, "Fewer steps")
+    pressed = lambda world, settings, results: (  # noqa: E731
+        settings.rate == 1 and results(Value(world.losses, settings.replace(steps=2))) is not None
+    )
+    quest = Quest("Press.", pressed, [("rate", 1.0), press])
+    laboratory = Lab("Pressed?", World, **DECLARED | {"quest": quest})(key="way").run()
+    replay = record(laboratory)
+    ((moved, after),) = replay.quest["ways"]
+    button = next(iter(laboratory.buttons.values())).model_id
+    assert {"model": button, "after": moved, "state": after} in replay.presses
+    laboratory.close()
+    laboratory = OneExpert(key="way").run()
+    replay = record(laboratory, {"drag": 11, "rate": 2, "epochs": 2})
+    ((_, number),) = replay.quest["ways"]
+    ((point, x, y, _),) = (state for state in replay.drags[0]["states"] if state[-1] == number)
+    lows, highs = zip(*replay.drags[0]["extent"], strict=True)
+    place = [
+        low + share * (high - low) for share, low, high in zip((x, y), lows, highs, strict=True)
+    ]
+    press, (of, *declared) = laboratory.declared_quest.way[-1]
+    assert press == DRAG and point == of and place == pytest.approx(declared)
     laboratory.close()
 
 

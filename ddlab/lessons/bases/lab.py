@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...explorers import Chart, Compute, Lab, Named, Quest, Results, Strip, Tabs, Value
+from ...explorers import BUTTON, Chart, Compute, Lab, Named, Quest, Results, Strip, Tabs, Value
 from ...figures import encode_grid, finish_figure, series_style, start_figure, tried_settings
 from .curves import reconstruction_error_curve
 from .unlabelled import BUDGET
@@ -297,7 +297,7 @@ def _small(error: float) -> str:
     return f"{error:.3g}" if error > 1e-6 else "less than 1e-6"
 
 
-_TAUGHT = Chart(taught_data, taught, ghosts=False)
+_TAUGHT = Chart(taught_data, taught, ghosts=False, tried=("bases", "vector_bases", "scale", "page"))
 
 BasesLab = Lab(
     "What do the floats of twenty images buy?",
@@ -346,5 +346,6 @@ BasesLab = Lab(
         f"Split the floats so that the pairs teach {100 * AHEAD:.0f} points more than twenty real "
         "images, without learning any of them.",
         quest_met,
+        way=[("vector_bases", 10), (BUTTON, "Train networks")],
     ),
 )

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Named, Quest, Results, Strip, Tabs, Value, step_on_show
+from ...explorers import BUTTON, Chart, Lab, Named, Quest, Results, Strip, Tabs, Value, step_on_show
 from ...explorers.ready import HEIGHT, frame_at, strip, values_by_setting
 from ...explorers.students import Students, differences, finished
 from ...figures import alt_text, finish_figure, tried_settings
@@ -263,7 +263,9 @@ def ahead_of_patches(world: World, settings: Settings, results: Results) -> bool
     return len(ahead) == len(world.seeds) and fmean(ahead) >= AHEAD
 
 
-_STUDENT_CHART = Chart(student_data, student_points, ghosts=False)
+_STUDENT_CHART = Chart(
+    student_data, student_points, ghosts=False, tried=("merge_ratio", "class_name", "measure")
+)
 
 ResidualLab = Lab(
     "Does a residual bring the image back?",
@@ -301,5 +303,6 @@ ResidualLab = Lab(
         f"Find an α whose students are {100 * AHEAD:.0f} points ahead of those of the patches, in the "
         "mean.",
         ahead_of_patches,
+        way=[("merge_ratio", 0.2), (BUTTON, "Train students")],
     ),
 )

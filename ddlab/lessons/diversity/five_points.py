@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...core import Parameters, parameter
 from ...core.randomness import generator
-from ...explorers import Chart, Drag, Lab, Quest, Results
+from ...explorers import DRAG, Chart, Drag, Lab, Quest, Results
 from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style, start_figure
 from ...figures.theme import faint, legend_below, neutral
@@ -127,5 +127,12 @@ FivePoints = Lab(
         lambda world, settings, results: (
             settings.radius <= RADIUS and share_covered(settings) >= ENOUGH
         ),
+        way=[
+            (DRAG, (0, -0.8, -0.15)),
+            (DRAG, (1, 0.3, -0.15)),
+            (DRAG, (2, -0.3, -0.7)),
+            (DRAG, (3, -0.15, 0.6)),
+            (DRAG, (4, 0.8, 0.6)),
+        ],
     ),
 )

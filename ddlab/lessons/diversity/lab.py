@@ -323,7 +323,10 @@ DiversityLab = Lab(
         Row(
             Strip(picture_data, pictures),
             Tabs(
-                ("Distance and coverage", Chart(trade_data, trade, ghosts=False)),
+                (
+                    "Distance and coverage",
+                    Chart(trade_data, trade, ghosts=False, tried=("initialisation", "lambda_var")),
+                ),
                 ("Map", _MAP),
                 ("Students", students.VIEW),
             ),
@@ -334,5 +337,10 @@ DiversityLab = Lab(
         "Begin with real images, and make images that lie farther apart than random real ones and "
         f"yet cover less than {_LITTLE:.0%}.",
         farther_and_covering_less,
+        way=[
+            ("initialisation", "real"),
+            ("perturbation", "directed"),
+            ("adjustment_radius", 0.5),
+        ],
     ),
 )

@@ -399,7 +399,10 @@ CurriculumLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("After the last step", Chart(ends_data, final_chart, ghosts=False)),
+            (
+                "After the last step",
+                Chart(ends_data, final_chart, ghosts=False, tried=("curriculum", "order")),
+            ),
             ("After each step", Chart(curve_data, curve)),
             ("Classes of each step", Chart(counts_data, counts)),
         ),
@@ -409,5 +412,6 @@ CurriculumLab = Lab(
         f"Learn steps that teach {ENOUGH:.0%} or more in every order, and lose at most "
         f"{100 * _LOST:.0f} points by any shuffling.",
         quest_met,
+        way=[("curriculum", "all_shuffled"), ("steps", 18)],
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...core import Parameters, parameter
-from ...explorers import Lab, Quest, Results
+from ...explorers import DRAG, Lab, Quest, Results
 from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style
@@ -98,5 +98,6 @@ TwoSteps = Lab(
         f"Drag the points until one order has a loss below {_LEARNED} and the other more than "
         f"{_FAILED}.",
         quest_met,
+        way=[(DRAG, (1, 1.4, 1.4))],
     ),
 )

@@ -234,7 +234,15 @@ _DECISIONS = Chart(
 )
 _LANDSCAPE = Chart(on_show, landscape, ghosts=False)
 _VIEWS = Tabs(
-    ("At the end", Chart(ends_data, final_chart, ghosts=False)),
+    (
+        "At the end",
+        Chart(
+            ends_data,
+            final_chart,
+            ghosts=False,
+            tried=("deviation", "relabelling", "exact_gradient"),
+        ),
+    ),
     ("Landscape", _LANDSCAPE),
     ("Decisions", _DECISIONS),
     ("Curves", Chart(on_show, curves, move=move_curves)),
@@ -275,6 +283,7 @@ SigmaLab = Lab(
         f"In {_HALF} updates or fewer of one sample each, bring the squared error on G below "
         f"{NEAR_ENOUGH:g}; the least possible is .058.",
         learned,
+        way=[("deviation", 0.2), ("steps", 500)],
     ),
     **_SHARED,
 )
@@ -287,7 +296,9 @@ RhoLab = Lab(
     views=[_VIEWS],
     unused=lambda world, settings: () if settings.teacher == "trained" else ("teacher_deviation",),
     quest=Quest(
-        f"With these samples, bring the squared error on G below {WELL_TAUGHT:g}.", well_taught
+        f"With these samples, bring the squared error on G below {WELL_TAUGHT:g}.",
+        well_taught,
+        way=[("teacher", "trained"), ("relabelling", 1.0)],
     ),
     **_SHARED,
 )

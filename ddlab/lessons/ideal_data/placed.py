@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import figures
 from ...core import Parameters, errors, parameter, randomness, with_default
-from ...explorers import Change, Chart, Drag, Handles, Lab, Named, Quest, Results, Tabs
+from ...explorers import DRAG, Change, Chart, Drag, Handles, Lab, Named, Quest, Results, Tabs
 from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style
 from ...figures.theme import neutral
@@ -243,5 +243,11 @@ TenLab = Lab(
     quest=Quest(
         f"Drag the samples until the squared error is below {ENOUGH:g}; the least possible is .058.",
         good_enough,
+        # Each class at 0, 1/4 and 1/2 along the boundary on both sides, .2 nearer to it than its mean.
+        way=[
+            (DRAG, (2 * pair + label, 1.2 + 0.6 * label + along, 1.2 + 0.6 * label - along))
+            for pair, along in enumerate((0.0, 0.5, -0.5, 0.25, -0.25))
+            for label in (0, 1)
+        ],
     ),
 )

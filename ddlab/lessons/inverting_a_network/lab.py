@@ -350,13 +350,20 @@ RecoveryLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Students", Chart(students_data, students_chart, ghosts=False)),
+            (
+                "Students",
+                Chart(
+                    students_data, students_chart, ghosts=False, tried=("weight", "initialisation")
+                ),
+            ),
             ("Landscape", Chart(landscape_data, landscape_chart, ghosts=False)),
             ("Statistics", Chart(statistics_data, statistics_chart)),
         ),
     ],
     sentence=sentence,
     quest=Quest(
-        f"From noise, recover images whose students reach {ENOUGH:.0%} or more.", quest_met
+        f"From noise, recover images whose students reach {ENOUGH:.0%} or more.",
+        quest_met,
+        way=[("weight", 0.01), ("learning_rate", 1.0)],
     ),
 )

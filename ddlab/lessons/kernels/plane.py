@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...core import Parameters, optimisers, parameter, randomness
-from ...explorers import Chart, Drag, Handles, Lab, Quest, Results
+from ...explorers import DRAG, Chart, Drag, Handles, Lab, Quest, Results
 from ...figures import decision_map, move_decisions, series_style
 from ...methods.kip import centred_labels, kernel_loss, predictions
 from ...methods.shared.kernels import KernelSpec, support_and_cross
@@ -280,5 +280,11 @@ KernelPlane = Lab(
         f"Drag at most two points per class until {ENOUGH:.0%} of the dots are classified "
         "correctly.",
         quest_met,
+        way=[
+            (DRAG, (0, -2.0, 0.1)),
+            (DRAG, (1, -0.2, -0.3)),
+            (DRAG, (2, 0.6, 0.3)),
+            (DRAG, (3, 1.2, 0.3)),
+        ],
     ),
 )

@@ -307,7 +307,7 @@ LabelLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Students", Chart(curve_data, curve, ghosts=False)),
+            ("Students", Chart(curve_data, curve, ghosts=False, tried=("pictures", "source"))),
             ("Labels", Chart(labels_data, labels_map)),
         ),
     ],
@@ -316,5 +316,6 @@ LabelLab = Lab(
         f"With {_FEW} pictures or fewer, none of them a real image, beat one real image of each "
         "class by fifteen points.",
         quest_met,
+        way=[("source", "shapes"), ("pictures", 300)],
     ),
 )

@@ -381,7 +381,12 @@ StepsLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Students", Chart(curve_data, curve, ghosts=False)),
+            (
+                "Students",
+                Chart(
+                    curve_data, curve, ghosts=False, tried=("inner_steps", "starts", "learn_labels")
+                ),
+            ),
             ("Labels", Chart(labels_data, labels_chart, ghosts=False)),
             ("Rates", Chart(rates_data, rates_chart)),
         ),
@@ -391,5 +396,6 @@ StepsLab = Lab(
         f"By new starts and more than one step, learn images that are {100 * AHEAD:.0f} points "
         "ahead of class means from starts that they have not met.",
         quest_met,
+        way=[("starts", "random"), ("inner_steps", 2)],
     ),
 )

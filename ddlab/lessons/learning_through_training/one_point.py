@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...core import Parameters, parameter
-from ...explorers import Lab, Quest, Results
+from ...explorers import DRAG, Lab, Quest, Results
 from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure
@@ -135,5 +135,6 @@ OnePoint = Lab(
         f"Drag the point until this start has a loss below {_LEARNED}, and the start at "
         f"{OTHER_START:g} more than {10 * _LEARNED:g}.",
         quest_met,
+        way=[(DRAG, (0, 1.3, 2.0))],
     ),
 )

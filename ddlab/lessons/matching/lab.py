@@ -9,7 +9,18 @@ import math
 
 import plotly.graph_objects as go
 
-from ...explorers import Chart, Compute, Lab, Named, Quest, Results, Tabs, Value, step_on_show
+from ...explorers import (
+    BUTTON,
+    Chart,
+    Compute,
+    Lab,
+    Named,
+    Quest,
+    Results,
+    Tabs,
+    Value,
+    step_on_show,
+)
 from ...explorers.ready import HEIGHT, learned_images_strip, run_curve
 from ...explorers.students import (
     Students,
@@ -245,5 +256,6 @@ MatchingLab = Lab(
         f"Learn images that teach more than all three rivals: {100 * _AHEAD:.0f} point "
         "ahead, three students on each.",
         quest_met,
+        way=[("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students")],
     ),
 )

@@ -307,7 +307,7 @@ DECLARED: dict[str, Any] = {
     "sentence": sentence,
 }
 
-AT_THE_END = Chart(ends_data, final_chart, ghosts=False)
+AT_THE_END = Chart(ends_data, final_chart, ghosts=False, tried=("memory", "images_per_class"))
 MemoryLab = Lab(
     "What is worth keeping?",
     World,
@@ -328,7 +328,13 @@ MemoryLab = Lab(
         )
     ],
     quest=Quest(
-        f"Keep five exemplars of each class or fewer, and end with {ENOUGH:.0%} or more.", quest_met
+        f"Keep five exemplars of each class or fewer, and end with {ENOUGH:.0%} or more.",
+        quest_met,
+        way=[
+            ("memory", "nearest to centres"),
+            ("images_per_class", 5),
+            ("distillation_weight", 0.0),
+        ],
     ),
     **DECLARED,
 )

@@ -267,7 +267,15 @@ PlaneLab = Lab(
         )
     ],
     recorded={"click": 12},
-    quest=Quest(f"End with {ENOUGH:.0%} of all points classified correctly.", quest_met),
+    quest=Quest(
+        f"End with {ENOUGH:.0%} of all points classified correctly.",
+        quest_met,
+        way=[
+            ("memory", "nearest to centres"),
+            ("images_per_class", 3),
+            ("distillation_weight", 0.0),
+        ],
+    ),
     **DECLARED
     | {
         # The plane's own, which knows clicked points.

@@ -285,11 +285,15 @@ ProtocolLab = Lab(
     opens_with=4,
     shared=tried_protocols,
     job_words=lambda world, job: "students",
-    views=[Strip(strip_data, strip), Chart(chart_data, chart, ghosts=False)],
+    views=[
+        Strip(strip_data, strip),
+        Chart(chart_data, chart, ghosts=False, tried=("epochs", "width", "views", "students")),
+    ],
     sentence=sentence,
     quest=Quest(
         f"Reach the printed number, within {CLOSE_ENOUGH} points, once with width {WIDTHS[0]} and "
         f"once with width {WIDTHS[-1]}.",
         reached_twice,
+        way=[("width", 16), ("epochs", 125), ("width", 64), ("epochs", 60)],
     ),
 )

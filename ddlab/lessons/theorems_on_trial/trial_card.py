@@ -13,7 +13,7 @@ fails.
 """
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,7 @@ class Trial:
         survives: of a statement that fails, what is true of it all the same.
         right: what is right.
         reason: why, in two or three sentences.
+        way: to the quest: both sides of a border, or both ends of every slider.
     """
 
     key: str
@@ -83,6 +84,7 @@ class Trial:
     reason: str
     symbols: str = ""
     survives: str = ""
+    way: Sequence[tuple[str, Any]] = ()
 
 
 class World:
@@ -250,9 +252,10 @@ TrialCard = Lab(
         Formulas(verdict_data, verdict),
     ],
     sentence=sentence,
-    quest=Quest(
+    quest=lambda world: Quest(
         "Find a border: two neighbouring positions of one slider, where the statement holds at one "
         "and fails at the other. If it never fails, show both ends of every slider.",
         is_border,
+        way=world.trial.way,
     ),
 )

@@ -225,8 +225,21 @@ TrajectoryLab = Lab(
         learned_images_strip(),
         Tabs(
             ("Path", Chart(plane_data, plane, ghosts=False)),
-            ("Distance left", Chart(left_data, left_chart, ghosts=False)),
-            ("Students", Chart(accuracy_data, accuracy_chart, ghosts=False)),
+            (
+                "Distance left",
+                Chart(
+                    left_data, left_chart, ghosts=False, tried=("inner_steps", "expert", "loss_on")
+                ),
+            ),
+            (
+                "Students",
+                Chart(
+                    accuracy_data,
+                    accuracy_chart,
+                    ghosts=False,
+                    tried=("inner_steps", "expert", "loss_on"),
+                ),
+            ),
         ),
     ],
     sentence=sentence,
@@ -234,5 +247,6 @@ TrajectoryLab = Lab(
         f"For two numbers of steps N, learn images that leave {100 * AHEAD:.0f} points less of the squared "
         "distance than class means.",
         quest_met,
+        way=[("inner_steps", 3), ("inner_steps", 5)],
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...core import Parameters, parameter
-from ...explorers import Lab, Quest, Results
+from ...explorers import DRAG, Lab, Quest, Results
 from ...explorers.lab import ALL_PAIRS
 from ...explorers.ready import HEIGHT, world_of
 from ...figures import finish_figure, line_style, series_style
@@ -100,5 +100,6 @@ OneExpert = Lab(
     quest=Quest(
         f"In a single step, leave less than {_SMALL_LOSS} of the squared distance.",
         lambda world, settings, results: settings.steps == 1 and loss_of(settings) < _SMALL_LOSS,
+        way=[("steps", 1), (DRAG, (0, 1.0, 1.8))],
     ),
 )

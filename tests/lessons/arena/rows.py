@@ -11,7 +11,6 @@ from ddlab import records
 from ddlab.core.interval import interval
 from ddlab.evaluation.measures import augmentation_robust_score, label_robust_score
 from tests.lessons.gains import Gain, gain
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import (
     Row,
     Tensors,
@@ -115,11 +114,6 @@ LABS = {
     "ArenaLab": lambda g: {},
     "ChoiceLab": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("Which method, at", (("labels", "own"), ("method", "dd"))),
-]
 
 
 SENTENCES = [

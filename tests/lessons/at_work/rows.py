@@ -17,7 +17,6 @@ from ddlab.evaluation.network_search import rank_correlation
 from ddlab.lessons.at_work import lab as work
 from ddlab.networks import initialise
 from tests.lessons.gains import Gain, between, gain
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import SEED, UPDATES, Row, Tensors, numbers, run
 
 
@@ -129,11 +128,6 @@ METHODS = {
 LABS = {
     "WorkLab": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("Can ten", (("updates", "15"), ("proxy", "herding"), ("proxy", "DM"))),
-]
 
 
 SENTENCES = [

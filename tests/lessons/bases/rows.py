@@ -13,7 +13,6 @@ from ddlab.methods import boost, krr_st
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import BUTTON, Recipe
 from tests.lessons.whole_method import (
     SEED,
     TAPE,
@@ -178,11 +177,6 @@ LABS = {
         "settings": "bases=4",
     },
 }
-
-
-RECIPES = [
-    Recipe("What do the floats", (("vector_bases", 10), (BUTTON, "Train networks"))),
-]
 
 
 SENTENCES = [

@@ -11,7 +11,6 @@ from ddlab.methods.shared import descent
 from ddlab.networks import Network
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import BUTTON, Recipe
 from tests.lessons.whole_method import SEED, UPDATES, Row, Tensors, data_of, doubled, run, updated
 
 COLOUR = {"size": 16, "channels": 3}
@@ -112,11 +111,6 @@ LABS = {
     },
     "CropLab": lambda g: {"data": g.data, "teacher": g.teacher, "config": rded.SMALL},
 }
-
-
-RECIPES = [
-    Recipe("Does a residual", (("merge_ratio", 0.2), (BUTTON, "Train students"))),
-]
 
 
 SENTENCES = [

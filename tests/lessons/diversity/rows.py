@@ -13,7 +13,6 @@ from ddlab.methods import (
 from ddlab.methods.shared import descent
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, mean
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     TAPE,
     UPDATES,
@@ -113,24 +112,6 @@ LABS = {
     "FivePoints": lambda g: {},
     "TwoGaps": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe(
-        "Five points",
-        (
-            (DRAG, (0, -0.8, -0.15)),
-            (DRAG, (1, 0.3, -0.15)),
-            (DRAG, (2, -0.3, -0.7)),
-            (DRAG, (3, -0.15, 0.6)),
-            (DRAG, (4, 0.8, 0.6)),
-        ),
-    ),
-    Recipe(
-        "What makes",
-        (("initialisation", "real"), ("perturbation", "directed"), ("adjustment_radius", 0.5)),
-    ),
-]
 
 
 SENTENCES = [

@@ -12,7 +12,6 @@ from ddlab.core.randomness import derived_seed
 from ddlab.methods import gtn
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     SEED,
     UPDATES,
@@ -152,12 +151,6 @@ LABS = {
     "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
     "TwoSteps": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("Two steps", ((DRAG, (1, 1.4, 1.4)),)),
-    Recipe("Does the order", (("curriculum", "all_shuffled"), ("steps", 18))),
-]
 
 
 SENTENCES = [

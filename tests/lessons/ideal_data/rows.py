@@ -11,7 +11,6 @@ from ddlab.lessons.ideal_data import networks as toy_networks
 from ddlab.lessons.ideal_data import toys as toy_world
 from ddlab.lessons.ideal_data.toys import Config as Toy
 from tests.lessons.gains import Gain, gain
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import UPDATES, Row, Tensors, run
 
 
@@ -83,14 +82,6 @@ def teachers(measure: str, new: int, old: int) -> Gain:
     return gain(values[new].tolist(), values[old].tolist())
 
 
-# Each class at 0, 1/4 and 1/2 along the boundary on both sides, .2 nearer to it than its mean.
-TEN_SAMPLES = tuple(
-    (DRAG, (2 * pair + label, 1.2 + 0.6 * label + along, 1.2 + 0.6 * label - along))
-    for pair, along in enumerate((0.0, 0.5, -0.5, 0.25, -0.25))
-    for label in (0, 1)
-)
-
-
 METHODS = {
     "toys": Row(toys, library_toys, ("momentum=0.98", "momentum=0.9")),
 }
@@ -101,13 +92,6 @@ LABS = {
     "RhoLab": lambda g: {"settings": "steps=3,seeds=2"},
     "TenLab": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("Narrow or wide", (("deviation", 0.2), ("steps", 500))),
-    Recipe("Whose labels", (("teacher", "trained"), ("relabelling", 1.0))),
-    Recipe("Ten samples", TEN_SAMPLES),
-]
 
 
 SENTENCES = [

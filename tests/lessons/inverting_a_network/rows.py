@@ -14,7 +14,6 @@ from ddlab.networks import Network
 from ddlab.runs import Inputs
 from ddlab.training import losses, supervised
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import UPDATES, Row, Tensors, data_of, run, teacher_of, updated
 
 
@@ -113,11 +112,6 @@ LABS = {
         "iterations": 4,
     },
 }
-
-
-RECIPES = [
-    Recipe("What does", (("weight", 0.01), ("learning_rate", 1.0))),
-]
 
 
 SENTENCES = [

@@ -14,7 +14,6 @@ from ddlab.methods import (
 from ddlab.methods.shared.kernels import KernelSpec, kernel_matrix
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     FOUR,
     SEED,
@@ -98,20 +97,6 @@ LABS = {
     "KernelLine": lambda g: {},
     "KernelPlane": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("What can ten", (("corruption", 0.5), ("corrupted_by", "zeros"))),
-    Recipe(
-        "Drag a point",
-        (
-            (DRAG, (0, -2.0, 0.1)),
-            (DRAG, (1, -0.2, -0.3)),
-            (DRAG, (2, 0.6, 0.3)),
-            (DRAG, (3, 1.2, 0.3)),
-        ),
-    ),
-]
 
 
 SENTENCES = [

@@ -9,7 +9,6 @@ from ddlab import networks
 from ddlab.methods import ld
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, mean
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import (
     SEED,
     UPDATES,
@@ -104,12 +103,6 @@ LABS = {
     "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
     "TwoPoints": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("Two points", (("left", 0.4), ("right", 0.4))),
-    Recipe("What can labels", (("source", "shapes"), ("pictures", 300))),
-]
 
 
 SENTENCES = [

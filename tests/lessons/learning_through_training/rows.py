@@ -13,7 +13,6 @@ from ddlab.methods import (
 )
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, gain
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     SEED,
     UPDATES,
@@ -122,12 +121,6 @@ LABS = {
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "OnePoint": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("One point", ((DRAG, (0, 1.3, 2.0)),)),
-    Recipe("Whom do ten", (("starts", "random"), ("inner_steps", 2))),
-]
 
 
 SENTENCES = [

@@ -11,7 +11,6 @@ from ddlab.core.randomness import derived_seed
 from ddlab.methods import dc, dm
 from ddlab.runs import Inputs
 from tests.lessons.gains import Gain, between, gain
-from tests.lessons.rows import BUTTON, Recipe
 from tests.lessons.whole_method import (
     SEED,
     UPDATES,
@@ -144,11 +143,6 @@ LABS = {
     "UnseenNetworks": lambda g: {"data": g.data},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
 }
-
-
-RECIPES = [
-    Recipe("What can a few", (("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students"))),
-]
 
 
 SENTENCES = [

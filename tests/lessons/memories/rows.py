@@ -11,7 +11,6 @@ from ddlab.methods import mnemonics, selection
 from ddlab.runs import Inputs
 from ddlab.training.phases import arrivals
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import (
     FOUR,
     SEED,
@@ -115,22 +114,6 @@ LABS = {
     "MemoryLab": lambda g: {"data": g.data, "config": mnemonics.SMALL},
     "PlaneLab": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe(
-        "What is worth",
-        (("memory", "nearest to centres"), ("images_per_class", 5), ("distillation_weight", 0.0)),
-    ),
-    Recipe(
-        "What becomes of",
-        (
-            ("memory", "nearest to centres"),
-            ("images_per_class", 3),
-            ("distillation_weight", 0.0),
-        ),
-    ),
-]
 
 
 SENTENCES = [

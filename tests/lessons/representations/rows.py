@@ -15,7 +15,6 @@ from ddlab.runs import Inputs
 from ddlab.unlabelled import with_targets
 from ddlab.unlabelled.self_supervised import simclr
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import Recipe
 from tests.lessons.whole_method import (
     FOUR,
     SEED,
@@ -168,11 +167,6 @@ LABS = {
         "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
     },
 }
-
-
-RECIPES = [
-    Recipe("Whose answers", (("prior", "strong"), ("objective", "dino"))),
-]
 
 
 SENTENCES = [

@@ -1,7 +1,5 @@
 """What the tests of all lessons ask of lesson 00; `tests.lessons.rows` says which."""
 
-from tests.lessons.rows import Recipe
-
 LABS = {
     "Blend": lambda g: {"data": g.data, "teacher": g.teacher},
     "LabelsAgainstImages": lambda g: {
@@ -11,8 +9,3 @@ LABS = {
         "config": g.student,
     },
 }
-
-
-RECIPES = [
-    Recipe("Images or labels", (("labels", "online"), ("images", "k-means"), ("labels", "hard"))),
-]

@@ -6,31 +6,10 @@ import numpy as np
 import torch
 
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from tests.lessons.rows import Recipe
 
 LABS = {
     "TrialCard": lambda g: {"trial": TRIALS["SGD"]},
 }
-
-
-RECIPES = [
-    Recipe("On trial: ReLA, appendix A", (("steps", 3), ("steps", 4))),
-    Recipe("On trial: ReLA, appendix C", (("spread", 0.25), ("spread", 0.24))),
-    Recipe(
-        "On trial: ReLA, Theorem",
-        (
-            ("strength", 0.0),
-            ("strength", 10.0),
-            ("gap", 0.1),
-            ("gap", 4.0),
-            ("spread", 0.1),
-            ("spread", 2.0),
-            ("other_spread", 0.1),
-            ("other_spread", 2.0),
-        ),
-    ),
-    Recipe("On trial: FADRM", (("merge_ratio", 0.7), ("merge_ratio", 0.71))),
-]
 
 
 RIGHT = [

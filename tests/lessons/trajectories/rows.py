@@ -10,7 +10,6 @@ from ddlab.methods import mtt
 from ddlab.runs import Inputs
 from ddlab.training import ordered, trajectories
 from tests.lessons.gains import Gain, between
-from tests.lessons.rows import DRAG, Recipe
 from tests.lessons.whole_method import (
     SEED,
     TAPE,
@@ -98,12 +97,6 @@ LABS = {
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
     "OneExpert": lambda g: {},
 }
-
-
-RECIPES = [
-    Recipe("One point", (("steps", 1), (DRAG, (0, 1.0, 1.8)))),
-    Recipe("How far", (("inner_steps", 3), ("inner_steps", 5))),
-]
 
 
 SENTENCES = [

@@ -1,0 +1,124 @@
+// What a page without a kernel remembers of its reader: pale curves of the settings before, curves that are kept, and the points and
+// cells of settings that were tried. `figures/ghosts.py` and `figures/tried.py` say how a kernel draws them.
+const listOf = (values) => (Array.isArray(values) ? values : []);
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
+
+function axesOf({ layout }) {
+  const axes = [layout.xaxis, layout.yaxis].map((axis) => [axis?.title?.text, axis?.type]);
+  return JSON.stringify([axes, layout.meta?.coordinates]);
+}
+
+// Packed numbers are compared as a whole. A gap between two lines is no point.
+function pointsOf({ x, y }) {
+  if (!Array.isArray(x) || !Array.isArray(y)) return x && y ? [JSON.stringify([x, y])] : [];
+  return x.flatMap((across, at) => (across == null || y[at] == null ? [] : [`${across} ${y[at]}`]));
+}
+
+// The curves of an earlier figure that `figure` doesn't show itself.
+function curvesOf(figure, earlier) {
+  if (axesOf(figure) !== axesOf(earlier)) return [];
+  const shown = new Set(figure.data.flatMap(pointsOf));
+  const bars = earlier.data.filter(({ type }) => type === "bar").length;
+  return earlier.data
+    .filter(({ type = "scatter", name, showlegend, ...trace }) => {
+      const isCurve = type === "scatter" ? name && showlegend !== false : type === "bar" && bars === 1;
+      return isCurve && !pointsOf(trace).every((point) => shown.has(point));
+    })
+    .slice(0, 3);
+}
+
+function ghostOf({ x, y, xaxis, yaxis, mode, marker, line, type, orientation }, looks, kept) {
+  const look = copyOf(type === "bar" ? looks.bar : (kept ?? looks.curve));
+  if (type !== "bar") {
+    look.mode = mode ?? look.mode;
+    look.marker.symbol = marker?.symbol;
+    look.line.dash ??= line?.dash;
+  } else if (orientation === "h") look.marker.symbol = "line-ns-open";
+  return { ...look, x, y, xaxis, yaxis };
+}
+
+// An axis whose range is fixed holds that of another figure, too.
+function widen(axis, other) {
+  if (!axis?.range || !other?.range || axis.range[0] >= axis.range[1]) return;
+  const [low, high] = [...other.range].sort((one, two) => one - two);
+  axis.range = [Math.min(axis.range[0], low), Math.max(axis.range[1], high)];
+}
+
+// Add the points of another figure of tried settings to this one, and the cells of another table.
+function join(figure, other, looks) {
+  const { along, has_words: hasWords } = figure.layout.meta?.tried ?? {};
+  const up = along === "x" ? "y" : "x";
+  const [own, theirs] = [figure, other].map(({ layout }) => layout[`${along}axis`]);
+  // A place with words is the place of these words here, which may be a new one.
+  const placeHere = (place) => {
+    if (!hasWords) return place;
+    const words = theirs.ticktext[theirs.tickvals.indexOf(place)];
+    if (!own.ticktext.includes(words)) {
+      own.tickvals.push(own.tickvals.length);
+      own.ticktext.push(words);
+      own.range = own.range.map((end) => (end > 0 ? end + 1 : end));
+    }
+    return own.ticktext.indexOf(words);
+  };
+  const rowsOf = (trace, place) => {
+    const { array, arrayminus } = trace[`error_${up}`] ?? {};
+    return trace[along].map((at, number) => [place(at), trace[up][number], array?.[number] ?? 0, arrayminus?.[number] ?? 0]);
+  };
+  const arms = () => figure.data.filter(({ meta }) => meta === "arm");
+  for (const trace of other.data) {
+    if (trace.meta === "arm") {
+      let arm = arms().find(({ name }) => name === trace.name);
+      if (!arm) {
+        const used = new Set(arms().map(({ line }) => line.color));
+        const look = looks.arms.find(({ line }) => !used.has(line.color)) ?? looks.arms.at(-1);
+        const { line, marker } = copyOf(look);
+        arm = { ...copyOf(trace), line, marker, [along]: [], [up]: [], [`error_${up}`]: undefined };
+        figure.data.push(arm);
+      }
+      const rows = rowsOf(arm, (place) => place);
+      rows.push(...rowsOf(trace, placeHere).filter(([place]) => !arm[along].includes(place)));
+      // A line that runs along another quantity keeps its order.
+      const isSorted = arm[along].every((place, at) => !at || arm[along][at - 1] <= place);
+      if (isSorted) rows.sort(([one], [two]) => one - two);
+      const columns = [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
+      [arm[along], arm[up]] = columns;
+      if (columns[2].some(Boolean))
+        arm[`error_${up}`] = { array: columns[2], arrayminus: columns[3], symmetric: false, width: 0, thickness: 1 };
+    } else if (listOf(trace.meta)[0] === "seed") {
+      const seed = { ...copyOf(trace), [along]: trace[along].map(placeHere) };
+      const isThere = ({ meta, ...one }) => meta?.[1] === trace.meta[1] && one[along][0] === seed[along][0] && one[up][0] === seed[up][0];
+      if (!figure.data.some((one) => listOf(one.meta)[0] === "seed" && isThere(one))) figure.data.push(seed);
+    } else if (trace.meta?.empty !== undefined) {
+      const cells = figure.data.find(({ meta }) => meta?.empty !== undefined);
+      trace.text.forEach((row, i) =>
+        row.forEach((words, j) => {
+          if (cells.text[i][j] !== trace.meta.empty || words === trace.meta.empty) return;
+          [cells.text[i][j], cells.z[i][j]] = [words, trace.z[i][j]];
+        }),
+      );
+    }
+  }
+  // A seed has the colour of its arm, here as there.
+  for (const seed of figure.data.filter(({ meta }) => listOf(meta)[0] === "seed")) {
+    const look = looks.arms.find(({ line }) => line.color === arms().find(({ name }) => name === seed.meta[1])?.line.color);
+    if (look) seed.marker.color = look.seed;
+  }
+  if (along) widen(figure.layout[`${up}axis`], other.layout[`${up}axis`]);
+}
+
+// What one chart shows: its figure, the points of others that were tried, curves that are kept, and those of the settings before.
+function remembered(figure, { joined, kept, before, words }, looks) {
+  for (const other of joined) join(figure, other, looks);
+  const ghosts = [];
+  kept.forEach((other, at) => {
+    ghosts.push(...curvesOf(figure, other).map((trace) => ghostOf(trace, looks, looks.kept[at])));
+    if (axesOf(figure) === axesOf(other)) for (const axis of ["xaxis", "yaxis"]) widen(figure.layout[axis], other.layout[axis]);
+  });
+  const pale = before ? curvesOf(figure, before).map((trace) => ghostOf(trace, looks)) : [];
+  // Plotly gives two traces a legend by itself; one had none, and keeps its place.
+  if (pale.length && figure.data.length === 1) figure.layout.showlegend ??= false;
+  const note = { ...looks.note, text: looks.note.text.replace("WORDS", words) };
+  if (pale.length) figure.layout.annotations = [...(figure.layout.annotations ?? []), note];
+  figure.data.push(...ghosts, ...pale);
+  return figure;
+}
