@@ -64,6 +64,8 @@ function join(figure, other, looks) {
     const { array, arrayminus } = trace[`error_${up}`] ?? {};
     return trace[along].map((at, number) => [place(at), trace[up][number], array?.[number] ?? 0, arrayminus?.[number] ?? 0]);
   };
+  const keyOf = (seed) => `${seed.meta[1]} ${seed[along][0]}`;
+  const hasSeeds = new Set(figure.data.filter(({ meta }) => listOf(meta)[0] === "seed").map(keyOf));
   const arms = () => figure.data.filter(({ meta }) => meta === "arm");
   for (const trace of other.data) {
     if (trace.meta === "arm") {
@@ -86,8 +88,7 @@ function join(figure, other, looks) {
         arm[`error_${up}`] = { array: columns[2], arrayminus: columns[3], symmetric: false, width: 0, thickness: 1 };
     } else if (listOf(trace.meta)[0] === "seed") {
       const seed = { ...copyOf(trace), [along]: trace[along].map(placeHere) };
-      const isThere = ({ meta, ...one }) => meta?.[1] === trace.meta[1] && one[along][0] === seed[along][0] && one[up][0] === seed[up][0];
-      if (!figure.data.some((one) => listOf(one.meta)[0] === "seed" && isThere(one))) figure.data.push(seed);
+      if (!hasSeeds.has(keyOf(seed))) figure.data.push(seed);
     } else if (trace.meta?.empty !== undefined) {
       const cells = figure.data.find(({ meta }) => meta?.empty !== undefined);
       trace.text.forEach((row, i) =>
@@ -109,9 +110,8 @@ function join(figure, other, looks) {
 // What one chart shows: its figure, the points of others that were tried, curves that are kept, and those of the settings before.
 function remembered(figure, { joined, kept, before, words }, looks) {
   for (const other of joined) join(figure, other, looks);
-  const ghosts = [];
   kept.forEach((other, at) => {
-    ghosts.push(...curvesOf(figure, other).map((trace) => ghostOf(trace, looks, looks.kept[at])));
+    figure.data.push(...curvesOf(figure, other).map((trace) => ghostOf(trace, looks, looks.kept[at])));
     if (axesOf(figure) === axesOf(other)) for (const axis of ["xaxis", "yaxis"]) widen(figure.layout[axis], other.layout[axis]);
   });
   const pale = before ? curvesOf(figure, before).map((trace) => ghostOf(trace, looks)) : [];
@@ -119,6 +119,6 @@ function remembered(figure, { joined, kept, before, words }, looks) {
   if (pale.length && figure.data.length === 1) figure.layout.showlegend ??= false;
   const note = { ...looks.note, text: looks.note.text.replace("WORDS", words) };
   if (pale.length) figure.layout.annotations = [...(figure.layout.annotations ?? []), note];
-  figure.data.push(...ghosts, ...pale);
+  figure.data.push(...pale);
   return figure;
 }

@@ -7,10 +7,11 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from playwright.sync_api import Page
 
 from ddlab import networks
 from ddlab.data import load
-from ddlab.explorers import Live, export, recording
+from ddlab.explorers import Laboratory, Live, Plot, export, recording
 from ddlab.lessons.trajectories.one_expert import OneExpert
 from ddlab.methods import dm
 from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
@@ -74,6 +75,10 @@ IS_SEEN = "__import__('ddlab.explorers.layout', fromlist=['']).explorers_on_page
 # Of each plot on show, the heights of each trace.
 HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
   .map((graph) => graph._fullData.map((trace) => Array.from(trace.y)))"""
+# Of each plot on show, its traces (what they are, x, y) and the words in its margin.
+SHOWN = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent)
+  .map(({ _fullData: data, layout }) => [data.map(({ meta, name, x, y }) => [String(meta ?? name), [...x], [...y]]),
+    (layout.annotations ?? []).map(({ text }) => text)])"""
 # Where the points of the first plot lie on the screen.
 POINT = """() => { const graph = document.querySelector('.js-plotly-plot'), box = graph.getBoundingClientRect();
   const { xaxis, yaxis } = graph._fullLayout, points = graph.data.find((trace) => trace.name === 'training points');
@@ -146,6 +151,26 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
     )
 
 
+def shown_on(page: Page) -> list:
+    """What `SHOWN` gives; the order of traces is the page's own."""
+    return [[sorted(traces), notes] for traces, notes in page.evaluate(SHOWN)]
+
+
+def shown_by(live: Laboratory) -> list:
+    """The same of a laboratory with a kernel."""
+    plots = []
+    for view_on_page in live.views_on_page:
+        if isinstance(view_on_page.widget, Plot) and not view_on_page.is_hidden:
+            figure = view_on_page.widget.figure
+            traces = []
+            for trace in figure.data:
+                kind = trace.meta or trace.name
+                words = ",".join(kind) if isinstance(kind, tuple | list) else kind
+                traces.append([words, list(trace.x), list(trace.y)])
+            plots.append([sorted(traces), [note.text for note in figure.layout.annotations]])
+    return plots
+
+
 @pytest.mark.timeout(300)
 def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> None:
     page, requested = browser.open_file(export(DescentLab(), tmp_path / "lab.html"))
@@ -157,6 +182,8 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     assert page.locator(".ddlab-sentence").inner_text() == live.sentence
     slider = page.locator(".noUi-handle:visible").first
     page.wait_for_selector(".noUi-handle[aria-label]")
+    live.forget()
+    assert shown_on(page) == shown_by(live)
     handles = page.locator(".noUi-handle").all()
     names = [handle.get_attribute("aria-label") for handle in handles]
     assert names == ["rate", "steps"]
@@ -171,9 +198,16 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
         live.panel.value = live.world.start.replace(rate=rate)
         live.run()
         assert page.locator(".ddlab-sentence").inner_text() == live.sentence
-        ((heights, *_),) = page.evaluate(HEIGHTS)
+        (heights, *_), _ = page.evaluate(HEIGHTS)
         (curve,) = (trace for trace in live.widget(curve_of).figure.data if trace.name == "loss")
         np.testing.assert_allclose(heights, curve.y)
+        # The curve before, and the points of all rates that were tried.
+        assert shown_on(page) == shown_by(live)
+        if rate == 1.0:
+            page.locator("button:visible", has_text="Keep").click()
+            live.views_on_page[1].keep()
+            live.draw()
+    assert "rate 1" in page.locator(".ddlab-kept:visible").first.inner_text()
     assert "Done." in page.locator(".ddlab-quest").inner_text()
     page.locator("button", has_text="far").click()
     # Not recorded together: the other control moves back, and the page says why.
@@ -181,6 +215,8 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     assert float(slider.get_attribute("aria-valuetext")) == 0.5
     live.panel.value = live.world.start.replace(start="far")
     live.run()
+    page.wait_for_timeout(500)
+    assert shown_on(page) == shown_by(live), "an arm joins the other"
     assert page.locator(".ddlab-sentence").inner_text() == live.sentence
     assert "Done." in page.locator(".ddlab-quest").inner_text(), "what was met stays met"
     page.locator("button", has_text="End").click()

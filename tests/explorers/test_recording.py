@@ -36,7 +36,7 @@ from ddlab.explorers import exporting as export_module
 from ddlab.explorers.lab import ALL_PAIRS
 from ddlab.explorers.layout import explorers_on_page
 from ddlab.explorers.recording import Replay, _states, _tree, record, record_page
-from ddlab.figures import encode_grid, loss_curves
+from ddlab.figures import encode_grid, loss_curves, tried_settings
 from ddlab.lessons.memories.plane import PlaneLab
 from ddlab.lessons.trajectories.one_expert import OneExpert
 from tests.explorers.test_lab import OF_RUNS, declared
@@ -75,6 +75,22 @@ def curve_of(values: tuple[float, ...]) -> Any:
     return loss_curves({"loss": values}, title="Loss")
 
 
+def ends(world: World, settings: Settings, results: Any) -> tuple:
+    """The last losses of the rates that were tried, of either start."""
+    arms: dict[str, dict[float, list[float]]] = {settings.start: {}}
+    for (tried,), values in results.every(world.losses):
+        if tried.steps == settings.steps:
+            arms.setdefault(tried.start, {})[tried.rate] = [values[-1], values[-1] / 2]
+    return tuple((name, tuple(sorted(arm.items()))) for name, arm in arms.items()), settings.rate
+
+
+def ends_of(arms: tuple, rate: float) -> Any:
+    by_rate = {name: dict(arm) for name, arm in arms}
+    (first, *_) = by_rate.values()
+    ring = (rate, first[rate][0]) if rate in first else None
+    return tried_settings(by_rate, title="Ends", x_label="rate", on_show=ring, places=(0, 2))
+
+
 def picture(values: tuple[float, ...]) -> tuple[bytes, str]:
     grey = np.full((1, 2, 2, 3), round(100 * values[0]), np.uint8)
     return encode_grid(grey, 1), f"a grey of {values[0]}"
@@ -96,6 +112,7 @@ DECLARED: dict[str, Any] = {
             ("Curve", Chart(losses, curve_of)),
             ("End", Chart(losses, lambda values: loss_curves({"end": [values[-1]]}, title="End"))),
         ),
+        Chart(ends, ends_of, ghosts=False, tried=("rate", "start")),
     ],
     "buttons": [
         Compute(
