@@ -8,7 +8,8 @@ function draggable(graph, model, Plotly, redraw) {
   const traceOf = (data) => (model.get("draggable") ? (data ?? []).findIndex((one) => one.name === model.get("draggable")) : -1);
   const place = (event) => {
     const [box, { xaxis, yaxis }] = [graph.getBoundingClientRect(), graph._fullLayout];
-    return [event.clientX - box.left - xaxis._offset, event.clientY - box.top - yaxis._offset];
+    const scale = box.width / graph.offsetWidth; // of a plot that is shown smaller
+    return [(event.clientX - box.left) / scale - xaxis._offset, (event.clientY - box.top) / scale - yaxis._offset];
   };
   const under = (event) => {
     const at = traceOf(graph.data);

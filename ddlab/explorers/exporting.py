@@ -24,6 +24,7 @@ from .plot import shared_library
 from .recording import picture_of, record
 
 SCRIPTS = "scripts"
+_START = "start.js"  # sets up what the others find
 # Packages of the npm registry, and what of them a page needs: pattern in the package -> folder beside
 # the page's other scripts. The widgets' script looks for its icons under its own package's name.
 _PACKAGES = {
@@ -77,7 +78,7 @@ new MutationObserver((_changes, observer) => {{
 </script>
 <script type="application/vnd.jupyter.widget-state+json">{state}</script>
 <script type="application/vnd.jupyter.widget-view+json">{view}</script>
-<script src="{scripts}/embed-amd.js"></script>
+<script src="{scripts}/embed-amd.js" defer></script>
 </body>
 </html>
 """
@@ -126,14 +127,11 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
 def head() -> str:
     """Return the script elements that a page with explorers begins with.
 
+    They run in turn once the page is read, so that its words and pictures are on the screen first.
     What is no module of require.js is loaded before it, or it would be taken for one.
     """
-    return f"""<script src="{SCRIPTS}/plotly.js"></script>
-<script>
-globalThis.__ddlab = {{queue: Promise.resolve(), loaded: {{"{get_plotlyjs_version()}": Promise.resolve(Plotly)}}}};
-</script>
-<script src="{SCRIPTS}/require.js"></script>
-<script>requirejs.config({{paths: {{anywidget: "{SCRIPTS}/anywidget"}}}});</script>"""
+    names = ("plotly.js", "require.js", _START)
+    return "\n".join(f'<script src="{SCRIPTS}/{name}" defer></script>' for name in names)
 
 
 def without_plotly(manager_state: dict[str, Any]) -> dict[str, Any]:
@@ -170,6 +168,13 @@ def put_scripts(folder: Path) -> None:
     shutil.copy(widget_script, folder / "anywidget.js")
     plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     write_atomically(folder / "plotly.js", plotly_script)
+    start = f"""
+globalThis.__ddlab = {{
+  isPage: true, queue: Promise.resolve(), loaded: {{ "{get_plotlyjs_version()}": Promise.resolve(Plotly) }},
+}};
+requirejs.config({{ paths: {{ anywidget: "{SCRIPTS}/anywidget" }} }});
+"""
+    write_atomically(folder / _START, start.encode())
     for package, parts in _PACKAGES.items():
         if not all(
             list(folder.joinpath(place).glob(Path(part).name)) for part, place in parts.items()

@@ -76,6 +76,12 @@ async function render({ model, el }) {
     placeAt(cursor, graph, model.get("cursor"));
     el.dataset.cursor = model.get("cursor") ?? "";
   };
+  // On a narrow screen the frame is wider than its place, and is shown smaller.
+  const shrink = () => {
+    const scale = Math.min(1, el.clientWidth / frame.offsetWidth) || 1;
+    frame.style.transform = scale < 1 ? `scale(${scale})` : "";
+    frame.style.marginBottom = scale < 1 ? `${(scale - 1) * frame.offsetHeight}px` : "";
+  };
   const draw = async () => {
     if (closed) return;
     drawnText = model.get("_figure");
@@ -87,6 +93,7 @@ async function render({ model, el }) {
     if (fits && width) figure.layout.width = width;
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
+    shrink();
     graph.setAttribute("aria-label", model.get("alt"));
     if (drawn && model.get("announce")) speak();
     placeCursor();
@@ -117,9 +124,10 @@ async function render({ model, el }) {
     const area = graph.querySelector(".nsewdrag")?.getBoundingClientRect();
     const isClick = pressed && area && Math.hypot(clientX - pressed[0], clientY - pressed[1]) < 4;
     pressed = null;
-    const [across, up] = area ? [clientX - area.left, clientY - area.top] : [-1, -1];
-    if (!isClick || across < 0 || up < 0 || across > area.width || up > area.height) return;
-    const { xaxis, yaxis } = graph._fullLayout;
+    const scale = graph.getBoundingClientRect().width / graph.offsetWidth;
+    const [across, up] = area ? [clientX - area.left, clientY - area.top].map((pixels) => pixels / scale) : [-1, -1];
+    const { xaxis, yaxis } = graph._fullLayout ?? {};
+    if (!isClick || across < 0 || up < 0 || across > xaxis._length || up > yaxis._length) return;
     const [hovered] = graph._hoverdata ?? [];
     const custom = ArrayBuffer.isView(hovered?.customdata) ? Array.from(hovered.customdata) : hovered?.customdata;
     const place = { x: xaxis.p2d(across), y: yaxis.p2d(up) };
@@ -142,6 +150,7 @@ async function render({ model, el }) {
   const theme = new MutationObserver(redraw);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   const size = new ResizeObserver(async () => {
+    shrink();
     if (!drawn || !frame.clientWidth || frame.clientWidth === width) return;
     width = frame.clientWidth;
     await nextFrame();
@@ -161,6 +170,7 @@ async function render({ model, el }) {
   await page.queue;
   graph.style.minHeight = "";
   size.observe(frame);
+  size.observe(el);
   if (model.get("_figure") !== drawnText) redraw();
 
   return () => {

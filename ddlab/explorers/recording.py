@@ -50,8 +50,8 @@ class Replay(SyncedWidget):
     """Sets the traits of an explorer's widgets to a recorded state when a control moves.
 
     Traits:
-        controls: for each recorded control its model, the trait that holds its place, and the places
-            that were recorded.
+        controls: for each recorded control its model, the trait that holds its place, the places that
+            were recorded, and the field and values that stand for them in the page's address.
         switches: buttons that show and hide boxes, such as tabs: their model, and for each place the
             layouts that are then on show.
         moves: how many states controls lead to; those of drags, clicks and presses come after them.
@@ -243,6 +243,8 @@ class _Control:
             "trait": self.trait,
             "stops": self.stops,
             "labels": [self.label(number) for number in range(len(self.stops))],
+            "name": self.name,
+            "values": [str(value) for value in self.values],
             "updates": self._updates,
             "is_step": self.is_step,
         }
@@ -717,7 +719,7 @@ def _states(laboratory: Laboratory) -> States:
     return {str(widget.model_id): widget.get_state() for widget in widgets_on_page}
 
 
-def _as_webp(content: bytes) -> bytes:
+def as_webp(content: bytes) -> bytes:
     """Return a PNG as a lossless WebP, which takes a third; browsers look at bytes, not at names."""
     if not content.startswith(b"\x89PNG"):
         return content
@@ -770,7 +772,7 @@ def _pack(recorder: _Recorder, on_page_alone: list[str]) -> bytes:
 def _as_json(value: Any) -> Any:
     """Return what JSON has no word for: bytes as base64, marked as such."""
     if isinstance(value, bytes | memoryview):
-        return {"base64": base64.b64encode(_as_webp(bytes(value))).decode()}
+        return {"base64": base64.b64encode(as_webp(bytes(value))).decode()}
     raise DDLabError(f"A trait of an explorer cannot be recorded: {type(value).__name__}.")
 
 

@@ -169,6 +169,7 @@ async function render({ model, el }) {
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
       answer(number);
+      if (isPage) history.replaceState(null, "", `#${address()}`);
     }),
   );
   for (const { model: id, trait, layouts } of model.get("switches")) {
@@ -235,9 +236,32 @@ async function render({ model, el }) {
     };
   for (const id of model.get("inactive"))
     (await find(id)).set({ disabled: true, draggable: "", tooltip: "This needs a kernel, as in JupyterLab" });
+  // A set-up can be linked: page.html#lambda_var=0.11&start=real. Each explorer that has all of these controls shows it.
+  const isPage = globalThis.__ddlab?.isPage;
+  const address = () => {
+    const moved = controls.filter(({ values, stops }, at) => values && stops.length && states[current].places[at] !== states[0].places[at]);
+    const pairs = moved.map(({ name, values }) => [name, values[states[current].places[controls.findIndex((one) => one.name === name)]]]);
+    return new URLSearchParams(pairs).toString();
+  };
+  const goTo = () => {
+    const asked = [...new URLSearchParams(location.hash.slice(1))].map(([name, text]) => {
+      const at = controls.findIndex((control) => control.name === name);
+      const isIt = (value) => value === text || (text !== "" && Number(value) === Number(text));
+      return [at, at < 0 ? -1 : controls[at].values.findIndex(isIt)];
+    });
+    if (!asked.length || asked.some(([, number]) => number < 0)) return;
+    for (const [at, number] of asked) place(controls[at], number);
+    answer(asked.at(-1)[0]);
+    el.closest(".ddlab-explorer")?.scrollIntoView();
+  };
+  if (isPage) addEventListener("hashchange", goTo);
   // A tooltip is for a mouse alone.
   add(el, "p", "replay-note").textContent = "This is a recording: what stays grey needs a kernel, as in JupyterLab.";
   show(states[0]); // the last button that was pressed while recording has left its own state
+  tried.clear();
+  before = null;
+  tried.add(0);
+  if (isPage) goTo();
 }
 
 export default { initialize, render };

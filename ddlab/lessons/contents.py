@@ -135,6 +135,10 @@ LESSONS: dict[str, Entry] = {
 }
 
 
+TWO_HOURS = ("00_start", "05_matching", "50_kernels")
+"""Lessons for a reader who has no more time."""
+
+
 def index(folder: str = "") -> str:
     """Return the lessons as a Markdown table with links: what a reader finds out, and minutes to read.
 

@@ -7,7 +7,8 @@ pages, so that no reader's browser asks any other server.
 """
 
 import argparse
-import html
+import ast
+import base64
 import os
 import re
 import sys
@@ -22,8 +23,9 @@ import nbformat
 from ..core import DDLabError, errors
 from ..core.storage import write_atomically
 from ..explorers.exporting import SCRIPTS, head, put_scripts, without_plotly, without_tags
+from ..explorers.recording import as_webp
 from .build import NOTEBOOKS
-from .contents import LESSONS
+from .contents import LESSONS, TWO_HOURS
 
 # Run in the kernel after the last cell of a lesson. What it displays is taken off again.
 _RECORD = """
@@ -39,29 +41,8 @@ _NEEDS_KERNEL = (
     "[Binder]({binder}).*"
 )
 _ANY_BINDER = "https://mybinder.org"  # where a reader types the address of a public copy
-_INDEX = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>ddlab: understand dataset distillation</title>
-<style>
-body {{ font-family: system-ui, sans-serif; line-height: 1.5; margin: 16px auto; max-width: 900px; padding: 0 12px; }}
-td {{ padding: 3px 10px 3px 0; vertical-align: top; }}
-</style>
-</head>
-<body>
-<h1>ddlab: understand dataset distillation</h1>
-<p>Each lesson is a page with live plots: move the sliders, and recorded results answer. Exercises, and
-settings of your own, need a kernel: open the lessons in JupyterLab.</p>
-<table>
-{rows}
-</table>
-</body>
-</html>
-"""
+_TEMPLATES = Path(__file__).parent / "site_template"
+_PICTURES = "pictures"  # the folder of the site with those of its front page
 
 
 def build_site(folder: Path, numbers: Sequence[str] = (), binder: str = "") -> list[Path]:
@@ -86,10 +67,11 @@ def build_site(folder: Path, numbers: Sequence[str] = (), binder: str = "") -> l
     put_scripts(folder / SCRIPTS)
     (folder / _NOTEBOOKS).mkdir(exist_ok=True)
     # First, so that every page's way back leads somewhere.
-    write_atomically(folder / "index.html", _index(folder).encode())
+    write_atomically(folder / "index.html", _front_page(folder).encode())
     print(
         f"{len(names)} lessons, up to three minutes each; a line for each that is done", flush=True
     )
+    start_time = time.monotonic()
     pages: list[Path] = []
     failures: list[str] = []
 
@@ -99,8 +81,13 @@ def build_site(folder: Path, numbers: Sequence[str] = (), binder: str = "") -> l
         except DDLabError as problem:
             failures.append(str(problem))
             print(problem, flush=True)
-        write_atomically(folder / "index.html", _index(folder).encode())
-        print(f"{len(pages) + len(failures)} of {len(names)}", flush=True)
+        write_atomically(folder / "index.html", _front_page(folder).encode())
+        done = len(pages) + len(failures)
+        minutes = (time.monotonic() - start_time) / 60
+        to_go = minutes / done * (len(names) - done)
+        print(
+            f"{done} of {len(names)} in {minutes:.0f} min, about {to_go:.0f} min to go", flush=True
+        )
 
     # A kernel that records keeps one core busy, so two of them share a small machine.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, _KERNELS)) as pool:
@@ -115,11 +102,23 @@ def _write_page(folder: Path, name: str, binder: str) -> Path:
     start_time = time.monotonic()
     notebook = _run(name)
     nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
+    (folder / _PICTURES).mkdir(exist_ok=True)
+    for picture in _first_picture(notebook):
+        write_atomically(folder / _PICTURES / f"{name}.webp", picture)
     page = folder / f"{name}.html"
     write_atomically(page, page_of(notebook, name, binder).encode())
     seconds = time.monotonic() - start_time
     print(f"{page}: {page.stat().st_size / 1e6:.1f} MB, {seconds:.0f} s", flush=True)
     return page
+
+
+def _first_picture(notebook: Any) -> list[bytes]:
+    """Return the first picture of a lesson, as WebP, or none."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                return [as_webp(base64.b64decode(output.data["image/png"]))]
+    return []
 
 
 def _lessons(numbers: Sequence[str]) -> list[str]:
@@ -143,6 +142,7 @@ def _run(name: str) -> Any:
     client = NotebookClient(
         notebook, timeout=_SECONDS, resources={"metadata": {"path": str(NOTEBOOKS)}}
     )
+    client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     try:
         # What somebody has locked in this folder is no part of a page.
         client.execute(env=os.environ | {"DDLAB_PREDICTIONS": ""})
@@ -186,6 +186,7 @@ def page_of(notebook: Any, name: str, binder: str = "") -> str:
     on_binder = f"{binder.rstrip('/')}?labpath=notebooks/{name}.ipynb" if binder else _ANY_BINDER
     words = _NEEDS_KERNEL.format(notebook=f"{_NOTEBOOKS}/{name}.ipynb", binder=on_binder)
     _explain_exercises(notebook, words)
+    _fold_imports(notebook)
     notebook.metadata |= {"title": LESSONS[name].title, "ddlab_head": head()}
     for state in notebook.metadata.get("widgets", {}).values():
         without_plotly(state)
@@ -200,6 +201,16 @@ def page_of(notebook: Any, name: str, binder: str = "") -> str:
     return re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
 
 
+def _fold_imports(notebook: Any) -> None:
+    """Fold the cells that import and start the lesson, so that what is taught comes first."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "import " in cell.source:
+            *imports, last = ast.parse(cell.source).body
+            is_start = isinstance(last, ast.Import | ast.ImportFrom) or ".start(" in cell.source
+            if is_start and all(isinstance(node, ast.Import | ast.ImportFrom) for node in imports):
+                cell.metadata["jupyter"] = {"source_hidden": True}
+
+
 def _explain_exercises(notebook: Any, words: str) -> None:
     """Put `words` under each exercise, in place of the check's reply."""
     for cell in notebook.cells:
@@ -207,18 +218,33 @@ def _explain_exercises(notebook: Any, words: str) -> None:
             cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": words})]
 
 
-def _index(folder: Path) -> str:
-    """Return the index, with links to the pages that are there."""
-    rows = []
+def _front_page(folder: Path) -> str:
+    """Return the front page: the course in its order, with links to the pages that are there."""
+    import jinja2
+
+    cards = []
     for name, lesson in LESSONS.items():
-        title = html.escape(lesson.title)
-        if (folder / f"{name}.html").exists():
-            title = f'<a href="{name}.html">{title}</a>'
-        rows.append(
-            f"<tr><td>{name.partition('_')[0]}</td><td>{title}</td>"
-            f"<td>{html.escape(lesson.finds)}</td><td>{lesson.minutes} min</td></tr>"
+        page, picture = f"{name}.html", f"{_PICTURES}/{name}.webp"
+        cards.append(
+            {
+                "number": name[:2],
+                "title": lesson.title,
+                "question": _question(name),
+                "minutes": lesson.minutes,
+                "is_short": name in TWO_HOURS,
+                "page": page if (folder / page).exists() else "",
+                "picture": picture if (folder / picture).exists() else "",
+            }
         )
-    return _INDEX.format(rows="\n".join(rows))
+    template = (_TEMPLATES / "front.html.j2").read_text(encoding="utf-8")
+    return jinja2.Template(template, autoescape=True).render(cards=cards, short=TWO_HOURS)
+
+
+def _question(name: str) -> str:
+    """Return the question with which a lesson opens."""
+    opening = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells[0].source
+    (question, *_) = re.findall(r"\*\*([^*]+\?)\*\*", opening)
+    return question[0].upper() + question[1:]
 
 
 if __name__ == "__main__":

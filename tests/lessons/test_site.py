@@ -82,9 +82,10 @@ def test_a_page_lists_no_stage_of_a_progress_bar() -> None:
 
 def test_the_index_links_the_pages_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "50_kernels.html").touch()
-    index = site._index(tmp_path)
+    index = site._front_page(tmp_path)
     assert re.findall(r'<a href="(\S+)"', index) == ["50_kernels.html"]
-    assert index.count("<tr>") == len(LESSONS)
+    assert index.count("<li>") == len(LESSONS) and index.count("<b>in two hours</b>") == 3
+    assert "Can ten images lead a student" in index and index.count("not made here") == 17
 
 
 def test_an_unknown_lesson_is_refused_before_anything_is_written(tmp_path: Path) -> None:
