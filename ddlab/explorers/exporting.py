@@ -84,7 +84,7 @@ new MutationObserver((_changes, observer) => {{
 """
 
 
-def export(explorer: Laboratory, path: str | Path) -> Path:
+def export(explorer: Laboratory, path: str | Path, *, progress: bool = True) -> Path:
     """Write an explorer as a page, with its recorded states, and return the page's path.
 
     The page opens from disk or from any web server. The scripts that it needs are put into a folder
@@ -93,6 +93,7 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
     Args:
         explorer: a laboratory at rest; recording it takes as long as its states take to compute.
         path: of the page, such as "page.html".
+        progress: one line on standard output that counts the states.
 
     Raises:
         DDLabError: no laboratory, one that is still computing, a path that is none of a page, or
@@ -101,7 +102,7 @@ def export(explorer: Laboratory, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix != ".html":
         raise DDLabError(f"path must end in .html; given {str(path)!r}.")
-    replay = record(explorer)
+    replay = record(explorer, progress=progress)
     try:
         # With its defaults dropped a widget of anywidget's would lose the name of its view.
         state = embed.dependency_state([explorer, shared_library()], drop_defaults=False)

@@ -75,8 +75,9 @@ class Lab:
         quest: what the reader is asked to reach, or world -> this; checked at every drawing.
         question: (words, answers): what the reader commits to before a control moves. Until then
             `results.answer` is None, and the views show nothing that gives it away.
-        pairs: two controls in front each, whose combinations are all recorded for a page without a
-            kernel, because the idea of the page lies in them; `ALL_PAIRS` where a state is cheap.
+        pairs: two controls each, whose combinations are recorded for a page without a kernel, because
+            the idea of the page lies in them; one of the two may be folded away, if clicks move it.
+            `ALL_PAIRS`, where a state is cheap, are those of all in front.
         recorded: control -> how many of its stops are recorded for the page of a lesson at most,
             where each of them takes seconds, or much of a page's bytes; or world -> this.
     """

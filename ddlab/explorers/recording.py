@@ -26,6 +26,7 @@ from PIL import Image
 
 from ..core import DDLabError
 from ..core.errors import check_instance
+from ..core.progress import progress_bar
 from ..figures import ghosts, tried
 from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
@@ -39,7 +40,8 @@ from .stops import other_stops
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
 _MOST_STEPS = 14  # of a run: each of them has pictures, which take most of a page's bytes
-_MOST_OF_A_PAIR = 6  # stops of each of two controls that move together, besides the opening one
+_MOST_PAIRS = 48  # states of two controls that move together; of more the stops are thinned
+_MOST_OF_A_PAIR = 6  # to so many of each, besides the opening one
 _MOST_PLACES = 50  # to which the points of a chart are dragged, all points together
 _MOST_MARKS = 24  # of a chart that are clicked
 _PICTURE_WIDTH = 700  # pixels of the picture that stands for an explorer
@@ -99,8 +101,9 @@ class _Recorder:
     a reader has tried before, the page knows.
     """
 
-    def __init__(self, laboratory: Laboratory, controls: list["_Control"]) -> None:
+    def __init__(self, laboratory: Laboratory, controls: list["_Control"], bar: Any) -> None:
         self.laboratory = laboratory
+        self.bar = bar
         self.controls = controls
         self.places: list[list[int]] = []
         self.labels: list[str] = []
@@ -120,6 +123,7 @@ class _Recorder:
         self.places.append([control.place for control in self.controls])
         self.labels.append(label)
         self.states.append(_states(self.laboratory))
+        self.bar.update()
         quest = self.laboratory.quest
         self.meets_quest = self.meets_quest or bool(quest is not None and quest.met)
         return len(self.states) - 1
@@ -286,7 +290,12 @@ class _Question(_Control):
         return {"stops": self.stops, "question": self.widget.on_page}
 
 
-def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None) -> Replay:
+def record(
+    laboratory: Laboratory,
+    stop_limits: Mapping[str, int] | None = None,
+    *,
+    progress: bool = False,
+) -> Replay:
     """Record a laboratory's states, put a `Replay` of them into it, and return that.
 
     Each control in front goes through its stops, one at a time from the settings on show, the slider
@@ -298,6 +307,7 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
         stop_limits: control -> how many of its stops at most, default 25 of each; "drag" -> to how
             many places the points of a chart are dragged at most, default 50; and "click" -> how many
             of its marks are clicked at most, default 24.
+        progress: one line on standard output that counts the states.
 
     Raises:
         DDLabError: no laboratory, or one that is still computing.
@@ -314,7 +324,10 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     listed = list(_controls(laboratory, limits))
     controls = [control for control in listed if len(control.stops) > 1]
     unmoved = [control.widget for control in listed if len(control.stops) <= 1]
-    recorder = _Recorder(laboratory, controls)
+    answers = 1 if laboratory.prediction is None else len(laboratory.prediction.choices)
+    states = answers * sum(1 for _ in _combinations(laboratory, controls))
+    bar = progress_bar("recording", states, progress, unit="state")
+    recorder = _Recorder(laboratory, controls, bar)
     ways = []
     for answer in _answers(laboratory):
         recorder.open()
@@ -329,6 +342,7 @@ def record(laboratory: Laboratory, stop_limits: Mapping[str, int] | None = None)
     clicks = list(_record_clicks(recorder, limits.get("click", _MOST_MARKS)))
     films = list(_films(laboratory, controls))
     _record_presses(recorder, films)
+    bar.close()
     answering = {*films, *(press["model"] for press in recorder.presses)}
     dragged_plots = {drag["plot"] for drag in drags}
     # A laboratory makes a button to stop also where it has nothing to stop; a page has no such one.
@@ -417,13 +431,16 @@ def _record_moves(recorder: _Recorder) -> None:
 def _record_way(recorder: _Recorder) -> list[int]:
     """Record the declared way to the quest, and return the numbers of its states.
 
-    None are returned where there is no way, where it meets no quest with these data, and where more
-    than one point is dragged on it, for points are recorded one at a time.
+    None are returned where there is no way, where it meets no quest with these data, where a control
+    on it is not in front, and where more than one point is dragged, for points are recorded one at a
+    time.
     """
     laboratory = recorder.laboratory
     quest = laboratory.declared_quest
     way = () if quest is None else quest.way
-    if quest is None or not way or sum(name == DRAG for name, _ in way) > 1:
+    names = [name for name, _ in way]
+    is_in_front = {*names} <= {BUTTON, DRAG, *(control.name for control in recorder.controls)}
+    if quest is None or not way or not is_in_front or names.count(DRAG) > 1:
         return []
     try:
         with laboratory.undrawn():
@@ -523,7 +540,9 @@ def _combinations(
         # A choice of one thing, as with a reader's own data, has no control.
         if not {first, second} <= {*moves}:
             continue
-        first_moves, second_moves = _spread(moves[first]), _spread(moves[second])
+        first_moves, second_moves = moves[first], moves[second]
+        if len(first_moves) * len(second_moves) > _MOST_PAIRS:
+            first_moves, second_moves = _spread(first_moves), _spread(second_moves)
         for first_move, second_move in itertools.product(first_moves, second_moves):
             yield [first_move, second_move]
 
@@ -606,7 +625,10 @@ def _inactive(
     """List what only a kernel can answer: folded settings, Stop, buttons that were not pressed and
     points that were not dragged while recording.
     """
-    yield from laboratory.panel.folded_box.children
+    paired = {laboratory.panel[name] for name in _paired(laboratory)}
+    for child in laboratory.panel.folded_box.children:
+        if child not in paired:
+            yield child
     yield laboratory.share_field
     yield laboratory.stop_button
     for widget in laboratory.buttons.values():
@@ -624,10 +646,11 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
         question = laboratory.prediction
         yield _Question("answer", "your answer", question, (None, *question.choices))
     folded = set(laboratory.panel.folded_box.children)
+    paired = _paired(laboratory)
     way = () if laboratory.declared_quest is None else laboratory.declared_quest.way
     for name in laboratory.panel:
         widget: Any = laboratory.panel[name]
-        if widget in folded:
+        if widget in folded and name not in paired:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
         stops = _thin(values, widget.value, stop_limits.get(name, _MOST_STOPS))
@@ -644,6 +667,16 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
             _thin(steps, steps[-1], stop_limits.get("step", _MOST_STEPS)),
             is_step=True,
         )
+
+
+def _paired(laboratory: Laboratory) -> set[str]:
+    """Return the fields that are named in declared pairs.
+
+    One that is folded away is moved by clicks.
+    """
+    pairs = laboratory.lab.pairs
+    names = set() if pairs == ALL_PAIRS else {*itertools.chain.from_iterable(pairs)}
+    return names & {*laboratory.panel}
 
 
 def _order(widget: Any) -> Callable[[Any], Any]:

@@ -223,7 +223,12 @@ async function render({ model, el }) {
       const isIt = ([mark]) => String(mark) === String(customdata);
       const distance = (one) => (isIt(one) ? -1 : Math.hypot(one[1] - x, one[2] - y));
       const best = closest(marks, distance);
-      if (customdata !== null) jump(best[3], isIt(best) ? "" : `Recorded: ${states[best[3]].label}.`);
+      if (customdata === null) return;
+      // A click that moves one control leaves the others where they are.
+      const moved = differences(best[3], 0);
+      if (moved.length !== 1) return jump(best[3], isIt(best) ? "" : `Recorded: ${states[best[3]].label}.`);
+      place(controls[moved[0].at], states[best[3]].places[moved[0].at]);
+      answer(moved[0].at);
     });
   }
   const presses = model.get("presses");

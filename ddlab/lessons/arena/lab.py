@@ -329,6 +329,7 @@ DECLARED: dict[str, Any] = {
     ],
     "sentence": sentence,
     "unused": unused,
+    "pairs": [("labels", "method"), ("labels", "data"), ("labels", "budget"), ("data", "budget")],
 }
 ArenaLab = Lab(
     "Which method, at what price?",

@@ -204,4 +204,5 @@ OverlapLab = Lab(
     opens_with=1,
     views=[Strip(shown_data, pairs_strip), Chart(shown_data, views_map, ghosts=False)],
     sentence=sentence,
+    pairs=[("crop_area", "second")],
 )
