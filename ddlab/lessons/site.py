@@ -7,7 +7,6 @@ pages, so that no reader's browser asks any other server.
 """
 
 import argparse
-import ast
 import base64
 import os
 import re
@@ -186,7 +185,9 @@ def page_of(notebook: Any, name: str, binder: str = "") -> str:
     on_binder = f"{binder.rstrip('/')}?labpath=notebooks/{name}.ipynb" if binder else _ANY_BINDER
     words = _NEEDS_KERNEL.format(notebook=f"{_NOTEBOOKS}/{name}.ipynb", binder=on_binder)
     _explain_exercises(notebook, words)
-    _fold_imports(notebook)
+    # Imports: what is taught comes first.
+    first_code = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    first_code.metadata["jupyter"] = {"source_hidden": True}
     notebook.metadata |= {"title": LESSONS[name].title, "ddlab_head": head()}
     for state in notebook.metadata.get("widgets", {}).values():
         without_plotly(state)
@@ -199,16 +200,6 @@ def page_of(notebook: Any, name: str, binder: str = "") -> str:
     page, _ = exporter.from_notebook_node(notebook)
     # Links between lessons; those to other notebooks stay, for readers who have the files.
     return re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
-
-
-def _fold_imports(notebook: Any) -> None:
-    """Fold the cells that import and start the lesson, so that what is taught comes first."""
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "import " in cell.source:
-            *imports, last = ast.parse(cell.source).body
-            is_start = isinstance(last, ast.Import | ast.ImportFrom) or ".start(" in cell.source
-            if is_start and all(isinstance(node, ast.Import | ast.ImportFrom) for node in imports):
-                cell.metadata["jupyter"] = {"source_hidden": True}
 
 
 def _explain_exercises(notebook: Any, words: str) -> None:
@@ -237,7 +228,7 @@ def _front_page(folder: Path) -> str:
             }
         )
     template = (_TEMPLATES / "front.html.j2").read_text(encoding="utf-8")
-    return jinja2.Template(template, autoescape=True).render(cards=cards, short=TWO_HOURS)
+    return jinja2.Template(template, autoescape=True).render(cards=cards)
 
 
 def _question(name: str) -> str:

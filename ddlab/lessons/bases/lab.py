@@ -304,6 +304,7 @@ BasesLab = Lab(
     World,
     controls=("bases", "vector_bases", "scale", "page"),
     recorded={"bases": 9, "page": 8},
+    pairs=[("bases", "vector_bases")],
     labels={"bases": "image bases (U)", "vector_bases": "vector bases (V)", "scale": "scale (s)"},
     stops=World.slider_limits,
     jobs=list_jobs,

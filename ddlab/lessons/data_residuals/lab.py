@@ -273,6 +273,7 @@ ResidualLab = Lab(
     controls=("merge_ratio", "merges", "class_name", "measure"),
     # Ratios that Figure 4 has need no run of their own.
     recorded={"merge_ratio": 5, "merges": 2, "class_name": 3, "step": 6},
+    pairs=[("merges", "step")],
     folded=("small_size", "iterations", "learning_rate", "initialisation", "images_per_class"),
     labels={
         "class_name": "class in the row",

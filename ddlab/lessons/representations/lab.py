@@ -149,6 +149,7 @@ TargetLab = Lab(
     World,
     controls=("prior", "objective", "schedule"),
     recorded={"objective": 4},
+    pairs=[("prior", "objective")],
     folded=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
     labels={
         "ratio": "share of the images in an epoch",
