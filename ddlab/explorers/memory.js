@@ -1,7 +1,6 @@
 // What a page without a kernel remembers of its reader: pale curves of the settings before, curves that are kept, and the points and
 // cells of settings that were tried. `figures/ghosts.py` and `figures/tried.py` say how a kernel draws them.
 const listOf = (values) => (Array.isArray(values) ? values : []);
-const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 function axesOf({ layout }) {
   const axes = [layout.xaxis, layout.yaxis].map((axis) => [axis?.title?.text, axis?.type]);
@@ -28,7 +27,7 @@ function curvesOf(figure, earlier) {
 }
 
 function ghostOf({ x, y, xaxis, yaxis, mode, marker, line, type, orientation }, looks, kept) {
-  const look = copyOf(type === "bar" ? looks.bar : (kept ?? looks.curve));
+  const look = structuredClone(type === "bar" ? looks.bar : (kept ?? looks.curve));
   if (type !== "bar") {
     look.mode = mode ?? look.mode;
     look.marker.symbol = marker?.symbol;
@@ -60,65 +59,54 @@ function join(figure, other, looks) {
     }
     return own.ticktext.indexOf(words);
   };
+  const find = (kind, name) => figure.data.find(({ meta }) => meta?.[0] === kind && meta[1] === name);
+  // An arm that is new here takes the first look that is free, and its seeds take that of their arm.
+  const lookOf = (kind, name) => {
+    const used = figure.data.filter(({ meta }) => meta?.[0] === "arm").map(({ line }) => line.color);
+    const arm = find("arm", name);
+    const look = looks.arms.find(({ line }) => (arm ? arm.line.color === line.color : !used.includes(line.color))) ?? looks.arms[0];
+    return kind === "arm" ? { line: look.line, marker: look.marker } : { marker: look.seed };
+  };
   const rowsOf = (trace, place) => {
     const { array, arrayminus } = trace[`error_${up}`] ?? {};
     return trace[along].map((at, number) => [place(at), trace[up][number], array?.[number] ?? 0, arrayminus?.[number] ?? 0]);
   };
-  const keyOf = (seed) => `${seed.meta[1]} ${seed[along][0]}`;
-  const hasSeeds = new Set(figure.data.filter(({ meta }) => listOf(meta)[0] === "seed").map(keyOf));
-  const arms = () => figure.data.filter(({ meta }) => meta === "arm");
   for (const trace of other.data) {
-    if (trace.meta === "arm") {
-      let arm = arms().find(({ name }) => name === trace.name);
-      if (!arm) {
-        const used = new Set(arms().map(({ line }) => line.color));
-        const look = looks.arms.find(({ line }) => !used.has(line.color)) ?? looks.arms.at(-1);
-        const { line, marker } = copyOf(look);
-        arm = { ...copyOf(trace), line, marker, [along]: [], [up]: [], [`error_${up}`]: undefined };
-        figure.data.push(arm);
-      }
+    const [kind, name] = listOf(trace.meta);
+    if (kind) {
+      const blank = { ...trace, [along]: [], [up]: [], [`error_${up}`]: undefined };
+      const arm = find(kind, name) ?? (figure.data.push({ ...blank, ...lookOf(kind, name) }), figure.data.at(-1));
       const rows = rowsOf(arm, (place) => place);
       rows.push(...rowsOf(trace, placeHere).filter(([place]) => !arm[along].includes(place)));
       // A line that runs along another quantity keeps its order.
-      const isSorted = arm[along].every((place, at) => !at || arm[along][at - 1] <= place);
-      if (isSorted) rows.sort(([one], [two]) => one - two);
-      const columns = [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
-      [arm[along], arm[up]] = columns;
-      if (columns[2].some(Boolean))
-        arm[`error_${up}`] = { array: columns[2], arrayminus: columns[3], symmetric: false, width: 0, thickness: 1 };
-    } else if (listOf(trace.meta)[0] === "seed") {
-      const seed = { ...copyOf(trace), [along]: trace[along].map(placeHere) };
-      if (!hasSeeds.has(keyOf(seed))) figure.data.push(seed);
+      if (arm[along].every((place, at) => !at || arm[along][at - 1] <= place)) rows.sort(([one], [two]) => one - two);
+      const [places, values, array, arrayminus] = [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
+      Object.assign(arm, { [along]: places, [up]: values });
+      if (array.some(Boolean)) arm[`error_${up}`] = { array, arrayminus, symmetric: false, width: 0, thickness: 1 };
     } else if (trace.meta?.empty !== undefined) {
-      const cells = figure.data.find(({ meta }) => meta?.empty !== undefined);
+      const { text, z } = figure.data.find(({ meta }) => meta?.empty !== undefined);
       trace.text.forEach((row, i) =>
         row.forEach((words, j) => {
-          if (cells.text[i][j] !== trace.meta.empty || words === trace.meta.empty) return;
-          [cells.text[i][j], cells.z[i][j]] = [words, trace.z[i][j]];
+          if (text[i][j] === trace.meta.empty) [text[i][j], z[i][j]] = [words, trace.z[i][j]];
         }),
       );
     }
   }
-  // A seed has the colour of its arm, here as there.
-  for (const seed of figure.data.filter(({ meta }) => listOf(meta)[0] === "seed")) {
-    const look = looks.arms.find(({ line }) => line.color === arms().find(({ name }) => name === seed.meta[1])?.line.color);
-    if (look) seed.marker.color = look.seed;
-  }
   if (along) widen(figure.layout[`${up}axis`], other.layout[`${up}axis`]);
 }
 
-// What one chart shows: its figure, the points of others that were tried, curves that are kept, and those of the settings before.
-function remembered(figure, { joined, kept, before, words }, looks) {
-  for (const other of joined) join(figure, other, looks);
+// Put curves that are kept, and those of the settings before, behind those of a figure.
+function withEarlier(figure, kept, before, words, looks) {
   kept.forEach((other, at) => {
     figure.data.push(...curvesOf(figure, other).map((trace) => ghostOf(trace, looks, looks.kept[at])));
     if (axesOf(figure) === axesOf(other)) for (const axis of ["xaxis", "yaxis"]) widen(figure.layout[axis], other.layout[axis]);
   });
   const pale = before ? curvesOf(figure, before).map((trace) => ghostOf(trace, looks)) : [];
+  if (!pale.length) return figure;
   // Plotly gives two traces a legend by itself; one had none, and keeps its place.
-  if (pale.length && figure.data.length === 1) figure.layout.showlegend ??= false;
-  const note = { ...looks.note, text: looks.note.text.replace("WORDS", words) };
-  if (pale.length) figure.layout.annotations = [...(figure.layout.annotations ?? []), note];
+  if (figure.data.length === 1) figure.layout.showlegend ??= false;
   figure.data.push(...pale);
+  const note = { ...looks.note, text: looks.note.text.replace("WORDS", words) };
+  figure.layout.annotations = [...(figure.layout.annotations ?? []), note];
   return figure;
 }

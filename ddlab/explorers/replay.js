@@ -78,22 +78,22 @@ async function render({ model, el }) {
   const figureOf = (plot, number) => JSON.parse(values[states[number].traits[`${plot} _figure`] ?? opening[`${plot} _figure`]]);
   const withTried = ({ plot, joins, along }, number) => {
     const isBeside = (other) => other !== number && differences(number, other).every(({ at }) => along.includes(at));
-    return [figureOf(plot, number), joins ? [...tried].filter(isBeside).map((other) => figureOf(plot, other)) : []];
+    const figure = figureOf(plot, number);
+    for (const other of joins ? [...tried].filter(isBeside) : []) join(figure, figureOf(plot, other), looks);
+    return figure;
   };
   const showMemory = (memory) => {
     const { model: plot, has_ghosts: hasGhosts, kept } = memory;
-    const [figure, joined] = withTried(memory, current);
-    const isKept = kept.some((other) => isOfSameSettings(other, current));
-    const whole = (number) => remembered(...withTried(memory, number).map((part, at) => (at ? { joined: part, kept: [] } : part)), looks);
+    const figure = withTried(memory, current);
     const others = kept.filter((other) => !isOfSameSettings(other, current));
-    const pale = hasGhosts && before !== null ? wordsOf(before, current) : [];
+    const isPale = hasGhosts && before !== null;
+    const pale = isPale ? wordsOf(before, current) : [];
     const words = pale.length && pale.length < 3 ? `before: ${pale.join(", ")}` : "before";
-    const past = { joined, kept: others.map(whole), before: hasGhosts && before !== null ? whole(before) : null, words };
-    plot.set("_figure", JSON.stringify(remembered(figure, past, looks)));
-    if (joined.length) plot.set("alt", `${plot.get("alt")} Points of settings that were tried before stay.`);
+    const [keptFigures, earlier] = [others.map((other) => withTried(memory, other)), isPale ? withTried(memory, before) : null];
+    plot.set("_figure", JSON.stringify(withEarlier(figure, keptFigures, earlier, words, looks)));
     if (!hasGhosts) return;
     plot.set("kept", kept.map((other, at) => `${looks.signs[at]} ${wordsOf(other, current).join(", ") || "on show"}`));
-    plot.set("keep", isKept ? "Let go" : kept.length < looks.kept.length ? "Keep" : "");
+    plot.set("keep", others.length < kept.length ? "Let go" : kept.length < looks.kept.length ? "Keep" : "");
   };
   const looks = model.get("looks");
   const { model: quest, can_be_met: canBeMet, ways, met } = model.get("quest");
@@ -244,8 +244,7 @@ async function render({ model, el }) {
   // A set-up can be linked: page.html#lambda_var=0.11&start=real. Each explorer that has all of these controls shows it.
   const isPage = globalThis.__ddlab?.isPage;
   const address = () => {
-    const moved = controls.filter(({ values, stops }, at) => values && stops.length && states[current].places[at] !== states[0].places[at]);
-    const pairs = moved.map(({ name, values }) => [name, values[states[current].places[controls.findIndex((one) => one.name === name)]]]);
+    const pairs = differences(current, 0).map(({ at }) => [controls[at].name, controls[at].values[states[current].places[at]]]);
     return new URLSearchParams(pairs).toString();
   };
   const goTo = () => {

@@ -31,7 +31,6 @@ from .theme import (
 
 _DASHES = ("dash", "dot", "dashdot", "longdash")  # of rivals
 _FEWEST = 3  # seeds of which an interval says something
-_SEED_ALPHA = 0.5
 _MOST_ARMS = 7  # then their looks repeat
 # Mark, in `meta`, what a page without a kernel adds of other settings.
 _ARM = "arm"
@@ -81,8 +80,13 @@ def tried_settings(
         all_values += [value for values in arm.values() for value in values]
         style = line_style(series_style(index), markers=True)
         style["mode"] = "lines+markers" if lines else "markers"
-        add(means, name=literal(name), meta=_ARM, **style, **_bars(arm, across))
-        _add_seeds(add, literal(name), arm, style["marker"])
+        add([*means.items()], name=literal(name), meta=[_ARM, name], **style, **_bars(arm, across))
+        seeds = []
+        for place, values in arm.items():
+            seeds += [(place, value) for value in values] if len(values) > 1 else []
+        if seeds:
+            look = {"mode": "markers", "marker": looks()[index % _MOST_ARMS]["seed"]}
+            add(seeds, showlegend=False, hoverinfo="skip", meta=[_SEED, name], **look)
         written = ", ".join(
             f"{_words(value, percent)} at {place}" for place, value in means.items()
         )
@@ -94,11 +98,13 @@ def tried_settings(
         means = {place: statistics.fmean(seeds) for place, seeds in values.items()}
         all_values += means.values()
         style = {"mode": "lines" if is_level else "lines+markers", "line": DASHED | {"dash": dash}}
-        add(means, name=literal(name), is_level=is_level, marker={"symbol": "x"}, **style)
+        add(
+            [*means.items()], name=literal(name), is_level=is_level, marker={"symbol": "x"}, **style
+        )
         described.append(f"{name} {', '.join(_words(value, percent) for value in means.values())}")
     if on_show is not None:
         ring = {"symbol": "circle-open", "size": 16, "color": neutral("text"), "line": {"width": 2}}
-        add(dict([on_show]), name="on show", mode="markers", marker=ring)
+        add([on_show], name="on show", mode="markers", marker=ring)
         all_values.append(on_show[1])
     _set_axes(figure, stops or {}, places, log=log, across=across)
     margin = 0.04 * (limits[1] - limits[0])
@@ -123,38 +129,27 @@ class _Adder:
         self.across = across
 
     def __call__(
-        self, points: Mapping[Any, float], *, is_level: bool = False, **style: Any
+        self, points: Sequence[tuple[Any, float]], *, is_level: bool = False, **style: Any
     ) -> None:
-        along = [place if is_level else self.order.get(place, place) for place in points]
-        values = list(points.values())
+        along = [place if is_level else self.order.get(place, place) for place, _ in points]
+        values = [value for _, value in points]
         x, y = (values, along) if self.across else (along, values)
         self.figure.add_scatter(x=x, y=y, **style)
 
 
 def looks() -> list[dict[str, Any]]:
-    """Return how arms look in their order, for a page that adds some: line, marker, and the colour of
-    seeds.
+    """Return how arms look in their order, for a page that adds some: line, marker, and the marker of
+    a seed.
     """
-    arms = []
-    for index in range(_MOST_ARMS):
-        style = line_style(series_style(index), markers=True)
-        seed = faint(style["marker"]["color"], _SEED_ALPHA)
-        arms.append({"line": style["line"], "marker": style["marker"], "seed": seed})
-    return arms
-
-
-def _add_seeds(add: _Adder, name: str, arm: Arm, marker: Mapping[str, Any]) -> None:
-    """Add a small point for each seed where there are several."""
-    for place, values in arm.items():
-        for value in values if len(values) > 1 else ():
-            add(
-                {place: value},
-                mode="markers",
-                showlegend=False,
-                hoverinfo="skip",
-                meta=[_SEED, name],
-                marker={"size": 4, "color": faint(marker["color"], _SEED_ALPHA)},
-            )
+    styles = [line_style(series_style(index), markers=True) for index in range(_MOST_ARMS)]
+    return [
+        {
+            "line": style["line"],
+            "marker": style["marker"],
+            "seed": {"size": 4, "color": faint(style["marker"]["color"], 0.5)},
+        }
+        for style in styles
+    ]
 
 
 def _bars(arm: Arm, across: bool) -> dict[str, Any]:

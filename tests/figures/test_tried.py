@@ -26,8 +26,8 @@ def test_an_arm_has_its_means_in_one_colour_and_shape_and_its_seeds_beside() -> 
     assert (list(fixed.x), list(fixed.y)) == ([1, 5], pytest.approx([0.4, 0.6]))
     assert fixed.marker.color != random.marker.color
     assert fixed.marker.symbol != random.marker.symbol
-    seeds = [(dot.x[0], dot.y[0]) for dot in figure.data if dot.name is None]
-    assert seeds == [(1, 0.3), (1, 0.4), (1, 0.5)]
+    (seeds,) = (dots for dots in figure.data if dots.name is None)
+    assert [*zip(seeds.x, seeds.y, strict=True)] == [(1, 0.3), (1, 0.4), (1, 0.5)]
     low, high = interval([0.3, 0.4, 0.5]) or (0, 0)
     assert fixed.error_y.array[0] == pytest.approx(high - 0.4)
     assert fixed.error_y.arrayminus[0] == pytest.approx(0.4 - max(low, 0))
