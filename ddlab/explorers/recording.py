@@ -234,6 +234,9 @@ class _Control:
     @property
     def place(self) -> int:
         """The number of the stop where the control stands."""
+        # Runs differ in length, and all of them end at the last stop.
+        if self.is_step and self.widget.index == len(self.widget.options) - 1:
+            return len(self.stops) - 1
         position = self.widget.value
         if self.trait == "index":
             position = _options(self.widget).index(position)
@@ -431,16 +434,18 @@ def _record_moves(recorder: _Recorder) -> None:
 def _record_way(recorder: _Recorder) -> list[int]:
     """Record the declared way to the quest, and return the numbers of its states.
 
-    None are returned where there is no way, where it meets no quest with these data, where a control
-    on it is not in front, and where more than one point is dragged, for points are recorded one at a
-    time.
+    None are returned where there is no way, where it meets no quest with these data, where it leads
+    through what is not recorded, and where more than one point is dragged, for points are recorded one
+    at a time.
     """
     laboratory = recorder.laboratory
     quest = laboratory.declared_quest
     way = () if quest is None else quest.way
-    names = [name for name, _ in way]
-    is_in_front = {*names} <= {BUTTON, DRAG, *(control.name for control in recorder.controls)}
-    if quest is None or not way or not is_in_front or names.count(DRAG) > 1:
+    stops = {control.name: control.values for control in recorder.controls}
+    moves = [(name, value) for name, value in way if name not in (BUTTON, DRAG)]
+    is_recorded = all(value in stops.get(name, ()) for name, value in moves)
+    drags = sum(name == DRAG for name, _ in way)
+    if quest is None or not way or not is_recorded or drags > 1:
         return []
     try:
         with laboratory.undrawn():

@@ -15,7 +15,10 @@ const meaningOf = ({ model, updates }, place) => (updates ? parseFloat(model.get
 // The stop beside which a control stands; of a question, the answer that was locked.
 function placeOf(control) {
   if (control.question) return control.answered ?? 0;
-  const value = meaningOf(control, control.model.get(control.trait));
+  const at = control.model.get(control.trait);
+  // Runs differ in length, and all of them end at the last stop.
+  if (control.is_step && at === control.model.get("_options_labels").length - 1) return control.stops.length - 1;
+  const value = meaningOf(control, at);
   const distances = (control.updates ?? control.stops).map((stop) => Math.abs(stop - value));
   return distances.indexOf(Math.min(...distances));
 }

@@ -6,10 +6,8 @@ here.
 """
 
 import contextlib
-import gzip
 import importlib
 import inspect
-import json
 import pkgutil
 import re
 import threading
@@ -32,6 +30,7 @@ from ddlab.methods import sre2l
 from ddlab.networks import Network, NetworkSpec
 from ddlab.runs import Run
 from tests.contract.material import Material
+from tests.explorers.test_recording import moved_in, unpacked
 from tests.lessons.rows import rows
 from tests.support import assert_sentence
 
@@ -367,10 +366,13 @@ def test_it_is_recorded_for_a_page_and_is_as_it_was(
 ) -> None:
     monkeypatch.setattr(recording, "_MOST_STOPS", 2)
     monkeypatch.setattr(recording, "_MOST_STEPS", 2)
+    monkeypatch.setattr(recording, "_MOST_MARKS", 2)
+    monkeypatch.setattr(recording, "_MOST_PAIRS", 2)
+    monkeypatch.setattr(recording, "_MOST_OF_A_PAIR", 1)
     lab = make().run()
     settings = lab.settings
     replay = recording.record(lab)
-    states = json.loads(gzip.decompress(replay.packed))["states"]
+    values, states = unpacked(replay)
     assert lab.settings == settings and lab.error is None and lab.schedule.refusal == ""
     moved = set()
     for state in states:
@@ -384,6 +386,22 @@ def test_it_is_recorded_for_a_page_and_is_as_it_was(
         for stop in {*control["stops"]} - {getattr(settings, name)}:
             with pytest.raises(DDLabError):
                 lab.panel.value = settings.replace(**{name: stop})
+    # What is set is what is shown, one move or two away.
+    apart = {press["state"] for press in replay.presses}
+    apart |= {state[-1] for drag in replay.drags for state in drag["states"]}
+    numbers = [number for number in range(replay.moves) if number not in apart]
+    for number in numbers[:: max(1, len(numbers) // 6)]:
+        lab.panel.value = settings  # a view that waits for its data leaves what was on show
+        lab.run().forget()
+        state = states[number]
+        lab.panel.value = settings.replace(**moved_in(state, states[0], replay, lab))
+        lab.run().forget()
+        recorded = states[0]["traits"] | state["traits"]
+        for widget in recording._tree(lab):
+            for trait in ("text", "_figure", "alt"):
+                at = recorded.get(f"{widget.model_id} {trait}")
+                if at is not None:
+                    assert untimed(values[at]) == untimed(getattr(widget, trait)), state["label"]
 
 
 def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:

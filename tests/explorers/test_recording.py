@@ -168,19 +168,9 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
     assert len(states) == count + presses
     for state in states[: len(states) - presses]:
         live = lab(key="live").run()
-        names = {live.panel[name]: name for name in live.panel} | {live.slider: "step"}
-        moved = {}
-        for control, place, home in zip(
-            replay.controls, state["places"], states[0]["places"], strict=True
-        ):
-            if "question" in control:
-                live.prediction.locked = (None, "yes", "no")[place]
-                continue
-            widget: Any = dict(zip(order, _tree(live), strict=True))[control["model"]]
-            if place != home:
-                at = control["stops"][place]
-                moved[names[widget]] = widget.options[at][1] if control["trait"] == "index" else at
-        live.panel.value = live.world.start.replace(**moved)
+        if live.prediction is not None:
+            live.prediction.locked = (None, "yes", "no")[state["places"][0]]
+        live.panel.value = live.world.start.replace(**moved_in(state, states[0], replay, live))
         live.run()
         live.forget()  # what was tried before, the page adds
         shown = dict(zip(order, _states(live).values(), strict=True))
@@ -199,6 +189,18 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
                 assert as_shown(replayed[model][trait]) == as_shown(value), (state["label"], trait)
         live.close()
     laboratory.close()
+
+
+def moved_in(state: Any, opening: Any, replay: Replay, live: Laboratory) -> dict[str, Any]:
+    """The settings of a recorded state that differ from those of the opening one."""
+    moved = {}
+    places = zip(replay.controls, state["places"], opening["places"], strict=True)
+    for control, place, home in places:
+        if place != home and "question" not in control:
+            name, at = control["name"], control["stops"][place]
+            widget: Any = live.slider if name == "step" else live.panel[name]
+            moved[name] = widget.options[at][1] if control["trait"] == "index" else at
+    return moved
 
 
 def as_shown(value: Any) -> Any:

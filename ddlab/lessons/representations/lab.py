@@ -149,7 +149,6 @@ TargetLab = Lab(
     World,
     controls=("prior", "objective", "schedule"),
     recorded={"objective": 4},
-    pairs=[("prior", "objective")],
     folded=("share", "ratio", "subset", "train_projection", "epochs", "seed"),
     labels={
         "ratio": "share of the images in an epoch",

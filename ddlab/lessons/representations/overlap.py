@@ -205,4 +205,5 @@ OverlapLab = Lab(
     views=[Strip(shown_data, pairs_strip), Chart(shown_data, views_map, ghosts=False)],
     sentence=sentence,
     pairs=[("crop_area", "second")],
+    recorded={"crop_area": 6, "first": 4, "second": 4},
 )
