@@ -15,7 +15,7 @@ import importlib.util
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class Replay(SyncedWidget):
         moves: how many states controls lead to; those of drags, clicks and presses come after them.
         drags: for each chart whose points were dragged while recording its model, the models of its
             sliders, the extent of its axes, the side of the grid of places, and for each point and
-            place (shares of the plot) the number of its state.
+            place (x, y) the number of its state.
         clicks: for each chart whose marks were clicked while recording its model, and for each mark its
             `customdata`, where it stands, and the number of its state.
         films: models of the buttons that let a run go on; on the page they play its steps.
@@ -110,16 +110,15 @@ class _Recorder:
         self.states: list[States] = []
         self.meets_quest = False
         self.presses: list[dict[str, Any]] = []
-        # (chart, point, x, y, state), in the chart's units.
-        self.extra_drags: list[tuple[str, int, float, float, int]] = []
+        self.extra_drags: list[list[Any]] = []  # on the way to the quest: point, x, y, state
 
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
         self.settings = self.laboratory.panel.value
-        self._known: dict[frozenset[tuple[str, Any]], int] = {frozenset(): len(self.states)}
+        self._known: dict[frozenset[tuple[str, Any]], int | None] = {frozenset(): len(self.states)}
 
-    def take(self, label: str) -> int:
-        """Keep the state that is on show, and return its number."""
+    def take(self, label: str = "") -> int:
+        """Keep the state that is on show, with the words of a place; return its number."""
         self.places.append([control.place for control in self.controls])
         self.labels.append(label)
         self.states.append(_states(self.laboratory))
@@ -128,7 +127,7 @@ class _Recorder:
         self.meets_quest = self.meets_quest or bool(quest is not None and quest.met)
         return len(self.states) - 1
 
-    def move(self, move: Callable[[], None], label: str) -> int | None:
+    def move(self, move: Callable[[], None], label: str = "") -> int | None:
         """Make a move from the opening settings, compute what it asks for, draw it once and keep it.
 
         Returns the number of its state, None where it was refused.
@@ -163,44 +162,38 @@ class _Recorder:
                 # Here, because settings that cannot be are refused as soon as they are made.
                 self.laboratory.panel.value = self.settings.replace(**changed)
 
-            labels = [control.label_of(changed) for control in self.controls]
-            number = self.move(move, ", ".join(filter(None, labels)))
-            if number is None:
-                return None
-            self._known[key] = number
+            self._known[key] = self.move(move)
         return self._known[key]
 
-    def drag(self, place: tuple[int, float, float], values: Mapping[str, Any]) -> int:
+    def drag(self, place: tuple[int, float, float], values: Mapping[str, Any]) -> int | None:
         """Put a point (its number, x, y) somewhere, with these changes; return the state's number."""
-        view_on_page = _dragged(self.laboratory)
+        drags = [view.view.drag for view in self.laboratory.views_on_page]
+        (drag,) = filter(None, drags)
 
         def move() -> None:
             self.laboratory.panel.value = self.settings.replace(**values)
-            self.laboratory.put(view_on_page.view.drag, *place)
+            self.laboratory.put(drag, *place)
 
-        point, x, y = place
-        label = f"({x:g}, {y:g})"
-        number = self.move(move, label)
-        assert number is not None
-        self.extra_drags.append((view_on_page.widget.model_id, point, x, y, number))
+        number = self.move(move, f"({place[1]:g}, {place[2]:g})")
+        self.extra_drags.append([*place, number])
         return number
 
     def press(self, widget: widgets.Button, after: int) -> int:
         """Press a button that computes where this state is on show; return the number of the next."""
         widget.click()
         self.laboratory.runner.join(None)
-        number = self.take(f"after {widget.description}")
+        number = self.take()
         self.presses.append({"model": widget.model_id, "after": after, "state": number})
         return number
 
     def is_idle(self, values: Mapping[str, Any]) -> bool:
         """Return whether one of these fields plays no part where they have these values."""
+        fields = {name: value for name, value in values.items() if name != "step"}
         try:
-            settings = self.settings.replace(**values)
+            settings = self.settings.replace(**fields)
         except DDLabError:
             return True
-        unused = self.laboratory.lab.unused(self.laboratory.world, settings)
-        return bool({*values} & {*unused})
+        return not {*fields}.isdisjoint(self.laboratory.lab.unused(self.laboratory.world, settings))
 
     def close(self) -> None:
         """Show the opening settings without a trace of those that were recorded."""
@@ -243,6 +236,11 @@ class _Control:
         return min(range(len(self.stops)), key=lambda number: abs(self.stops[number] - position))
 
     @property
+    def others(self) -> list[Any]:
+        """The values at which it does not stand."""
+        return [value for number, value in enumerate(self.values) if number != self.place]
+
+    @property
     def on_page(self) -> dict[str, Any]:
         """What the page needs to know of it."""
         return {
@@ -264,10 +262,6 @@ class _Control:
             return [float(word) for word in words] or None
         except ValueError:  # told in words
             return None
-
-    def label_of(self, changed: Mapping[str, Any]) -> str:
-        """Return what the control says with these values, "" where it has none of them."""
-        return self.label(self.values.index(changed[self.name])) if self.name in changed else ""
 
     def label(self, number: int) -> str:
         """Return what the control says at a stop, as "ridge (λ) 0.01"."""
@@ -334,7 +328,7 @@ def record(
     ways = []
     for answer in _answers(laboratory):
         recorder.open()
-        recorder.take("the opening settings")
+        recorder.take()
         # Before an answer is locked no control moves.
         if laboratory.prediction is None or answer is not None:
             _record_moves(recorder)
@@ -422,12 +416,10 @@ def _answers(laboratory: Laboratory) -> Iterator[str | None]:
 
 def _record_moves(recorder: _Recorder) -> None:
     """Move each control, and each declared pair, away from the settings on show and back."""
-    for moves in _combinations(recorder.laboratory, recorder.controls):
-        values = {control.name: control.values[number] for control, number in moves}
+    for values in _combinations(recorder.laboratory, recorder.controls):
         # A control that plays no part there is grey: a reader cannot move it.
-        if recorder.is_idle({name: value for name, value in values.items() if name != "step"}):
-            continue
-        recorder.change(values)
+        if not recorder.is_idle(values):
+            recorder.change(values)
     recorder.close()
 
 
@@ -442,57 +434,51 @@ def _record_way(recorder: _Recorder) -> list[int]:
     quest = laboratory.declared_quest
     way = () if quest is None else quest.way
     stops = {control.name: control.values for control in recorder.controls}
-    moves = [(name, value) for name, value in way if name not in (BUTTON, DRAG)]
-    is_recorded = all(value in stops.get(name, ()) for name, value in moves)
-    drags = sum(name == DRAG for name, _ in way)
-    if quest is None or not way or not is_recorded or drags > 1:
+    moves = {name: value for name, value in way if name not in (BUTTON, DRAG)}
+    is_recorded = all(value in stops.get(name, ()) for name, value in moves.items())
+    if not way or not is_recorded or sum(name == DRAG for name, _ in way) > 1:
         return []
-    try:
-        with laboratory.undrawn():
-            for name, value in way:
-                _take_step(laboratory, name, value)
-        is_met = quest.met(laboratory.world, laboratory.settings, laboratory.results)
-    except DDLabError:  # a choice that other data do not have
-        is_met = False
+    is_met = _meets_quest(laboratory, way)
     recorder.close()
-    numbers: list[int] = []
+    numbers: list[Any] = []
     values: dict[str, Any] = {}
     for name, value in way if is_met else ():
         if name == BUTTON:
-            with laboratory.undrawn():
-                laboratory.panel.value = recorder.settings.replace(**values)
+            laboratory.panel.value = recorder.settings.replace(**values)
             laboratory.run()
             numbers.append(recorder.press(_button(laboratory, value), numbers[-1]))
         elif name == DRAG:
             numbers.append(recorder.drag(value, values))
         else:
             values[name] = value
-            number = recorder.change(values)
-            numbers += [] if number is None else [number]
+            numbers.append(recorder.change(values))
     recorder.close()
     return numbers
 
 
-def _take_step(laboratory: Laboratory, name: str, value: Any) -> None:
-    """Take one step of the way to a quest, and compute what it asks for."""
-    if name == BUTTON:
-        _button(laboratory, value).click()
-        laboratory.runner.join(None)
-    elif name == DRAG:
-        laboratory.put(_dragged(laboratory).view.drag, *value)
-    else:
-        laboratory.panel[name].value = value
-    laboratory.run()
+def _meets_quest(laboratory: Laboratory, way: Sequence[tuple[str, Any]]) -> bool:
+    """Return whether a way meets the quest; other data may not even have its choices."""
+    quest: Any = laboratory.declared_quest
+    try:
+        with laboratory.undrawn():
+            for name, value in way:
+                if name == BUTTON:
+                    _button(laboratory, value).click()
+                    laboratory.runner.join(None)
+                elif name != DRAG:
+                    laboratory.panel[name].value = value
+                    laboratory.run()
+                for view_on_page in laboratory.views_on_page if name == DRAG else ():
+                    if view_on_page.view.drag is not None:
+                        laboratory.put(view_on_page.view.drag, *value)
+        return quest.met(laboratory.world, laboratory.settings, laboratory.results)
+    except DDLabError:
+        return False
 
 
 def _button(laboratory: Laboratory, words: str) -> widgets.Button:
     """Return the button with these words."""
     return next(button for button in laboratory.buttons.values() if button.description == words)
-
-
-def _dragged(laboratory: Laboratory) -> Any:
-    """Return the view whose points are dragged."""
-    return next(view for view in laboratory.views_on_page if view.view.drag is not None)
 
 
 def record_page() -> dict[str, dict[str, str]]:
@@ -526,30 +512,23 @@ def picture_of(laboratory: Laboratory) -> bytes | None:
     return None
 
 
-def _combinations(
-    laboratory: Laboratory, controls: list[_Control]
-) -> Iterator[list[tuple[_Control, int]]]:
-    """List the moves away from the opening settings: one control each, then the declared pairs."""
-    moves = {}
-    for control in controls:
-        if isinstance(control, _Question):
-            continue
-        numbers = [number for number in range(len(control.stops)) if number != control.place]
-        moves[control.name] = [(control, number) for number in numbers]
+def _combinations(laboratory: Laboratory, controls: list[_Control]) -> Iterator[dict[str, Any]]:
+    """List the changes of the opening settings: one control each, then the declared pairs."""
     # All before the first is made: a move changes where its control stands.
-    for single_moves in moves.values():
-        for move in single_moves:
-            yield [move]
+    moves = {
+        control.name: control.others for control in controls if not isinstance(control, _Question)
+    }
+    for name, values in moves.items():
+        for value in values:
+            yield {name: value}
     pairs = laboratory.lab.pairs
     for first, second in itertools.combinations(moves, 2) if pairs == ALL_PAIRS else pairs:
         # A choice of one thing, as with a reader's own data, has no control.
-        if not {first, second} <= {*moves}:
-            continue
-        first_moves, second_moves = moves[first], moves[second]
-        if len(first_moves) * len(second_moves) > _MOST_PAIRS:
-            first_moves, second_moves = _spread(first_moves), _spread(second_moves)
-        for first_move, second_move in itertools.product(first_moves, second_moves):
-            yield [first_move, second_move]
+        first_values, second_values = moves.get(first, []), moves.get(second, [])
+        if len(first_values) * len(second_values) > _MOST_PAIRS:
+            first_values, second_values = _spread(first_values), _spread(second_values)
+        for pair in itertools.product(first_values, second_values):
+            yield dict(zip((first, second), pair, strict=True))
 
 
 def _spread(items: list[Any], most: int = _MOST_OF_A_PAIR) -> list[Any]:
@@ -574,29 +553,21 @@ def _record_drags(recorder: _Recorder, most: int) -> Iterator[dict[str, Any]]:
         states = []
         for point, row, column in itertools.product(range(len(names)), range(side), range(side)):
             # In the middles of the cells: on the edge of a plot a point is cut in half.
-            shares = (column + 0.5) / side, (row + 0.5) / side
             x, y = (
-                low + share * (high - low)
-                for share, (low, high) in zip(shares, extent, strict=True)
+                low + (cell + 0.5) / side * (high - low)
+                for cell, (low, high) in zip((column, row), extent, strict=True)
             )
             put = functools.partial(laboratory.put, drag, point, x, y)
             number = recorder.move(put, f"{names[point]} at ({x:.2f}, {y:.2f})")
             if number is not None:
-                states.append([point, *shares, number])
+                states.append([point, x, y, number])
         recorder.close()
-        model = view_on_page.widget.model_id
-        for plot, point, *place, number in recorder.extra_drags:
-            if plot == model:
-                shares = [
-                    (at - low) / (high - low) for at, (low, high) in zip(place, extent, strict=True)
-                ]
-                states.append([point, *shares, number])
         yield {
-            "plot": model,
+            "plot": view_on_page.widget.model_id,
             "sliders": [widget.model_id for widget in (sliders.point, sliders.across, sliders.up)],
             "extent": [list(limits) for limits in extent],
             "side": side,
-            "states": states,
+            "states": states + recorder.extra_drags,
         }
 
 
@@ -732,7 +703,7 @@ def _record_presses(recorder: _Recorder, films: list[str]) -> None:
     # Those that change settings first, for what the others compute stays.
     for button, widget in pressed:
         if not isinstance(button, Compute):
-            number = recorder.move(widget.click, f"after {widget.description}")
+            number = recorder.move(widget.click)
             if number is not None:
                 press = {"model": widget.model_id, "after": 0, "state": number}
                 recorder.presses.append(press)

@@ -203,20 +203,23 @@ async function render({ model, el }) {
   }
   for (const drag of model.get("drags")) {
     const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
-    const put = (held, shares) => {
-      const distance = ([of, x, y]) => (of === held ? Math.hypot(x - shares[0], y - shares[1]) : Infinity);
+    const [[left, right], [low, high]] = drag.extent;
+    const put = (held, x, y) => {
+      const distance = ([of, across, up]) => (of === held ? Math.hypot((across - x) / (right - left), (up - y) / (high - low)) : Infinity);
       const number = closest(drag.states, distance)[3];
       jump(number, `Recorded at the nearest place: ${states[number].label}.`);
     };
     plot.on("change:dragged", () => {
-      const { point: held, ...at } = plot.get("dragged");
-      put(held, drag.extent.map(([low, high], axis) => ([at.x, at.y][axis] - low) / (high - low)));
+      const { point: held, x, y } = plot.get("dragged");
+      put(held, x, y);
     });
     // A step of the keyboard is a step of the grid.
     const grid = { min: 0.5 / drag.side, max: 1 - 0.5 / drag.side, step: 1 / drag.side };
     for (const slider of [across, up]) {
       slider.set({ ...grid, value: (Math.floor(drag.side / 2) + 0.5) / drag.side });
-      slider.on("change:value", () => isShowing || put(point.get("index"), [across.get("value"), up.get("value")]));
+      slider.on("change:value", () => {
+        if (!isShowing) put(point.get("index"), left + across.get("value") * (right - left), low + up.get("value") * (high - low));
+      });
     }
   }
   for (const { plot: id, states: marks } of model.get("clicks")) {

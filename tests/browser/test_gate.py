@@ -224,6 +224,14 @@ def test_an_exported_laboratory_answers_without_a_network(browser, tmp_path) -> 
     assert page.evaluate(HEIGHTS)[0][0][-1] == pytest.approx(2.0 * 0.25**4)
     page.locator("button", has_text="Reset").click()
     page.get_by_text("0.5, near").wait_for()
+    # The address holds the set-up, and a link brings it back.
+    page.evaluate("location.hash = 'rate=1.5'")
+    page.wait_for_timeout(500)
+    assert float(slider.get_attribute("aria-valuetext")) == 1.5
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(500)
+    assert page.url.endswith("lab.html#rate=2.0")
     assert failures == [] and not any(url.startswith("http") for url in requested)
     live.close()
 

@@ -401,7 +401,7 @@ def test_it_is_recorded_for_a_page_and_is_as_it_was(
             for trait in ("text", "_figure", "alt"):
                 at = recorded.get(f"{widget.model_id} {trait}")
                 if at is not None:
-                    assert untimed(values[at]) == untimed(getattr(widget, trait)), state["label"]
+                    assert untimed(values[at]) == untimed(getattr(widget, trait)), state["places"]
 
 
 def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:

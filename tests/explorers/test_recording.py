@@ -186,7 +186,7 @@ def test_each_recorded_stop_is_what_a_live_laboratory_shows(lab: Any, count: int
                 names_models = trait in ("children", "layout", "style", "_own", "_anywidget_id")
                 if grey or names_models or model in controls or trait == "_dom_classes":
                     continue
-                assert as_shown(replayed[model][trait]) == as_shown(value), (state["label"], trait)
+                assert as_shown(replayed[model][trait]) == as_shown(value), (state["places"], trait)
         live.close()
     laboratory.close()
 
@@ -219,15 +219,8 @@ def test_recording_leaves_the_laboratory_as_it_opened(laboratory: Laboratory) ->
     assert laboratory.panel.value == Settings() and laboratory.sentence == before
     assert laboratory.quest is not None and not laboratory.quest.met
     _, states = unpacked(replay)
-    assert [state["label"] for state in states] == [
-        "the opening settings",
-        "rate 0",
-        "rate 1",
-        "rate 1.5",
-        "rate 2",
-        "start far",
-        "after Fewer steps",
-    ]
+    rates = [[1, 0], [0, 0], [2, 0], [3, 0], [4, 0]]
+    assert [state["places"] for state in states] == [*rates, [1, 1], [1, 0]]
     folded = laboratory.panel["steps"].model_id
     assert {folded, laboratory.stop_button.model_id} <= {*replay.inactive}
     tabs, more = sorted(replay.switches, key=lambda switch: switch["trait"])[:2]
@@ -245,11 +238,7 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
     live = OneExpert(key="live").run()
     sentence = f"{laboratory._sentence.model_id} text"
-    for point, *shares, number in drag["states"][::4]:
-        (x, y) = (
-            low + share * (high - low)
-            for share, (low, high) in zip(shares, drag["extent"], strict=True)
-        )
+    for point, x, y, number in drag["states"][::4]:
         live.put(live.views_on_page[0].view.drag, point, x, y)
         live.run()
         assert values[states[number]["traits"][sentence]] == live.sentence
@@ -390,9 +379,8 @@ def test_a_control_that_plays_no_part_is_recorded_with_what_wakes_it() -> None:
     pairs = {"unused": unused, "pairs": ALL_PAIRS}
     laboratory = Lab("Awake?", World, **DECLARED, **pairs)(key="awake").run()
     _, states = unpacked(record(laboratory))
-    labels = [state["label"] for state in states]
-    assert "start far" not in labels and "rate 0, start far" not in labels
-    assert {"rate 1, start far", "rate 1.5, start far", "rate 2, start far"} <= {*labels}
+    far = [rate for rate, start in (state["places"] for state in states) if start == 1]
+    assert far == [2, 3, 4], "at the rates of 1 and more"
     laboratory.close()
 
 
@@ -449,10 +437,9 @@ def test_the_way_to_a_quest_is_recorded_if_it_meets_it() -> None:
         (numbers,) = replay.quest["ways"] or [[]]
         assert len(numbers) == count and replay.quest["can_be_met"] is bool(count)
         _, states = unpacked(replay)
-        labels = ["rate 1.5", "rate 1.5, start far"]
-        assert [states[number]["label"] for number in numbers] == labels[:count]
-        stops = replay.controls[0]["stops"]
-        assert 1.5 in stops, "the way goes through stops that are there"
+        stops = [control["stops"] for control in replay.controls]
+        places = [states[number]["places"] for number in numbers]
+        assert places == [[stops[0].index(1.5), 0], [stops[0].index(1.5), 1]][:count]
         assert laboratory.panel.value == Settings() and not laboratory.quest.met
         laboratory.close()
 
@@ -472,13 +459,8 @@ def test_buttons_and_one_dragged_point_may_lie_on_the_way() -> None:
     laboratory = OneExpert(key="way").run()
     replay = record(laboratory, {"drag": 11, "rate": 2, "epochs": 2})
     ((_, number),) = replay.quest["ways"]
-    ((point, x, y, _),) = (state for state in replay.drags[0]["states"] if state[-1] == number)
-    lows, highs = zip(*replay.drags[0]["extent"], strict=True)
-    place = [
-        low + share * (high - low) for share, low, high in zip((x, y), lows, highs, strict=True)
-    ]
-    press, (of, *declared) = laboratory.declared_quest.way[-1]
-    assert press == DRAG and point == of and place == pytest.approx(declared)
+    (place,) = ((point, x, y) for point, x, y, to in replay.drags[0]["states"] if to == number)
+    assert laboratory.declared_quest.way[-1] == (DRAG, place)
     laboratory.close()
 
 
