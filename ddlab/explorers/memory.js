@@ -62,6 +62,7 @@ function join(figure, other, looks) {
   const find = (kind, name) => figure.data.find(({ meta }) => meta?.[0] === kind && meta[1] === name);
   // An arm that is new here takes the first look that is free, and its seeds take that of their arm.
   const lookOf = (kind, name) => {
+    if (kind === "rival") return {};
     const used = figure.data.filter(({ meta }) => meta?.[0] === "arm").map(({ line }) => line.color);
     const arm = find("arm", name);
     const look = looks.arms.find(({ line }) => (arm ? arm.line.color === line.color : !used.includes(line.color))) ?? looks.arms[0];

@@ -35,6 +35,7 @@ _MOST_ARMS = 7  # then their looks repeat
 # Mark, in `meta`, what a page without a kernel adds of other settings.
 _ARM = "arm"
 _SEED = "seed"
+_RIVAL = "rival"
 Arm = Mapping[Any, Sequence[float]]
 
 
@@ -98,6 +99,7 @@ def tried_settings(
         means = {place: statistics.fmean(seeds) for place, seeds in values.items()}
         all_values += means.values()
         style = {"mode": "lines" if is_level else "lines+markers", "line": DASHED | {"dash": dash}}
+        style |= {} if is_level else {"meta": [_RIVAL, name]}
         add(
             [*means.items()], name=literal(name), is_level=is_level, marker={"symbol": "x"}, **style
         )
