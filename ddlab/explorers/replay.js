@@ -254,14 +254,15 @@ async function render({ model, el }) {
     return new URLSearchParams(pairs).toString();
   };
   const goTo = () => {
-    const asked = [...new URLSearchParams(location.hash.slice(1))].map(([name, text]) => {
-      const at = controls.findIndex((control) => control.name === name);
-      const isIt = (value) => value === text || (text !== "" && Number(value) === Number(text));
-      return [at, at < 0 ? -1 : controls[at].values.findIndex(isIt)];
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const found = controls.flatMap(({ name, values = [] }, at) => {
+      const text = asked.get(name);
+      const number = values.findIndex((value) => value === text || Number(value) === parseFloat(text));
+      return number < 0 ? [] : [[at, number]];
     });
-    if (!asked.length || asked.some(([, number]) => number < 0)) return;
-    for (const [at, number] of asked) place(controls[at], number);
-    answer(asked.at(-1)[0]);
+    if (!found.length || found.length < [...asked].length) return;
+    for (const [at, number] of found) place(controls[at], number);
+    answer(found.at(-1)[0]);
     el.closest(".ddlab-explorer")?.scrollIntoView();
   };
   if (isPage) addEventListener("hashchange", goTo);

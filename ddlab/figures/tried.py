@@ -83,8 +83,8 @@ def tried_settings(
         style["mode"] = "lines+markers" if lines else "markers"
         add([*means.items()], name=literal(name), meta=[_ARM, name], **style, **_bars(arm, across))
         seeds = []
-        for place, values in arm.items():
-            seeds += [(place, value) for value in values] if len(values) > 1 else []
+        for place, drawn in arm.items():
+            seeds += [(place, value) for value in drawn] if len(drawn) > 1 else []
         if seeds:
             look = {"mode": "markers", "marker": looks()[index % _MOST_ARMS]["seed"]}
             add(seeds, showlegend=False, hoverinfo="skip", meta=[_SEED, name], **look)
