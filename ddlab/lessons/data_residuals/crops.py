@@ -176,7 +176,7 @@ CropLab = Lab(
     "Which part of an image is a teacher surest of?",
     World,
     controls=("crops_per_image", "candidates_per_class", "factor"),
-    recorded={"crops_per_image": 4, "candidates_per_class": 4, "step": 4},
+    recorded={"crops_per_image": 3, "candidates_per_class": 3, "step": 3},
     folded=("smallest_area",),
     labels={
         "crops_per_image": "squares of each image (m)",

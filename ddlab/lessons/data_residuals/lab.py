@@ -272,7 +272,7 @@ ResidualLab = Lab(
     World,
     controls=("merge_ratio", "merges", "class_name", "measure"),
     # Ratios that Figure 4 has need no run of their own.
-    recorded={"merge_ratio": 4, "merges": 2, "class_name": 2, "step": 4},
+    recorded={"merge_ratio": 3, "merges": 2, "class_name": 2, "step": 4},
     pairs=[("merges", "step")],
     folded=("small_size", "iterations", "learning_rate", "initialisation", "images_per_class"),
     labels={
