@@ -49,6 +49,7 @@ async function render({ model, el }) {
   keep.title = "Keep these curves behind what comes, three at most; press again to let them go";
   keep.addEventListener("click", () => (self.comm_live === false ? self.trigger("keep") : model.send({ kind: "keep" })));
   const self = await findModel(model, model.get("_own"));
+  self.shownIn = el;
   const nameKept = () => {
     keep.textContent = model.get("keep");
     keep.hidden = !model.get("keep") || (self.comm_live === false && !self.remembers);

@@ -79,10 +79,12 @@ async function render({ model, el }) {
   const isOfSameSettings = (one, other) => one === other || (Math.max(one, other) < byPlaces.length && !differences(one, other).length);
   const wordsOf = (one, other) => differences(one, other).map(({ words }) => words);
   const figureOf = (plot, number) => JSON.parse(values[states[number].traits[`${plot} _figure`] ?? opening[`${plot} _figure`]]);
+  const parsed = {}; // figures of states that were tried, which nothing changes
   const withTried = ({ plot, joins, along }, number) => {
     const isBeside = (other) => other !== number && differences(number, other).every(({ at }) => along.includes(at));
     const figure = figureOf(plot, number);
-    for (const other of joins ? [...tried].filter(isBeside) : []) join(figure, figureOf(plot, other), looks);
+    for (const other of joins ? [...tried].filter(isBeside) : [])
+      join(figure, (parsed[`${plot} ${other}`] ??= figureOf(plot, other)), looks);
     return figure;
   };
   const showMemory = (memory) => {
@@ -108,7 +110,10 @@ async function render({ model, el }) {
     const isRemembered = new Set(memories.map(({ plot }) => `${plot} _figure`));
     for (const [key, number] of Object.entries({ ...opening, ...state.traits }))
       if (!isRemembered.has(key)) models[key].set(key.split(" ")[1], values[number]);
-    memories.forEach(showMemory);
+    // What is seen comes first; a chart in a closed tab has time until the others are painted.
+    const isSeen = ({ model: plot }) => plot.shownIn?.offsetParent;
+    memories.filter(isSeen).forEach(showMemory);
+    setTimeout(() => memories.filter((memory) => !isSeen(memory)).forEach(showMemory), 100);
     tried.add(current);
     if (quest) keepQuest();
     isShowing = false;
