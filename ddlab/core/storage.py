@@ -30,7 +30,7 @@ from .errors import DDLabError
 _KEY = "ddlab"
 _LONGEST_PATH = 4096  # of Linux
 # What other programs put among a reader's folders.
-SERVICE_FOLDERS = {"__MACOSX", "__pycache__", "@eaDir"}
+_SERVICE_FOLDERS = {"__MACOSX", "__pycache__", "@eaDir"}
 # Seconds: a temporary file that is older was left by a process that died.
 _HOUR = 3600.0
 
@@ -276,7 +276,7 @@ def _remove_left_behind(path: Path) -> None:
 
 def is_left_behind(name: str) -> bool:
     """Return whether systems and editors left a file or folder: .git, __MACOSX, or ._NAME."""
-    return name.startswith(".") or name in SERVICE_FOLDERS
+    return name.startswith(".") or name in _SERVICE_FOLDERS
 
 
 def fingerprint(*parts: Any) -> str:

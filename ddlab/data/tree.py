@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..core import DDLabError
-from ..core.storage import SERVICE_FOLDERS
+from ..core.storage import is_left_behind
 
 SUFFIXES = (
     ".bmp",
@@ -218,13 +218,7 @@ def _entries(
     try:
         with os.scandir(place) as entries:
             return sorted(
-                (
-                    entry
-                    for entry in entries
-                    if not entry.name.startswith(".")
-                    and entry.name not in SERVICE_FOLDERS
-                    and is_wanted(entry)
-                ),
+                (entry for entry in entries if not is_left_behind(entry.name) and is_wanted(entry)),
                 key=lambda entry: entry.name,
             )
     except OSError as problem:

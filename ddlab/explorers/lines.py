@@ -85,7 +85,7 @@ class Progress(widgets.FloatProgress):
         )
 
 
-# Presses of a way that move no control.
+# Presses of a solution that move no control.
 BUTTON = "button"
 DRAG = "drag"
 
@@ -98,7 +98,7 @@ class Quest:
     Attributes:
         words: what the reader is asked for.
         met: whether it is reached.
-        way: how it can be, press by press: (control, value), (BUTTON, its words), or
+        solution: how it can be, press by press: (control, value), (BUTTON, its words), or
             (DRAG, (point, x, y)).
 
     >>> quest = Quest("Reach 90%.", lambda world, settings, results: results["accuracy"] >= 0.9)
@@ -108,7 +108,7 @@ class Quest:
 
     words: str
     met: Callable[[Any, Any, Any], bool]
-    way: Sequence[tuple[str, Any]] = ()
+    solution: Sequence[tuple[str, Any]] = ()
 
     def __post_init__(self) -> None:
         errors.check_text("words of a quest", self.words, empty=False)

@@ -15,7 +15,7 @@ import importlib.util
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +32,11 @@ from .front_end import SyncedWidget, front_end, style
 from .jobs import Compute
 from .lab import ALL_PAIRS
 from .layout import explorers_on_page
-from .lines import BUTTON, DRAG
+from .lines import BUTTON, DRAG, Quest
 from .page import Laboratory
 from .plot import Plot
 from .stops import other_stops
+from .views import Drag
 
 # Of a control; more would make a page of ten megabytes, and the nearest one is shown anyway.
 _MOST_STOPS = 25
@@ -65,8 +66,8 @@ class Replay(SyncedWidget):
         films: models of the buttons that let a run go on; on the page they play its steps.
         presses: for each button that was pressed while recording its model, the state that was on show
             then, and the number of its own.
-        quest: the model of the quest's line, whether it can be met here, the ways to it (the states
-            that must have been on show, for each answer to a question), and the line once it is met.
+        quest: the model of the quest's line, whether it can be met here, its solutions (the states that
+            must have been on show, for each answer to a question), and the line once it is met.
         memories: of each chart that remembers what was tried its model, whether it has ghosts, whether
             it joins the points of states, and the controls in which these may differ.
         looks: of ghosts and of curves that are kept.
@@ -110,7 +111,7 @@ class _Recorder:
         self.states: list[States] = []
         self.meets_quest = False
         self.presses: list[dict[str, Any]] = []
-        self.extra_drags: list[list[Any]] = []  # on the way to the quest: point, x, y, state
+        self.extra_drags: list[list[Any]] = []  # of a quest's solution: point, x, y, state
 
     def open(self) -> None:
         """Let the moves that follow begin at what is on show."""
@@ -167,12 +168,10 @@ class _Recorder:
 
     def drag(self, place: tuple[int, float, float], values: Mapping[str, Any]) -> int | None:
         """Put a point (its number, x, y) somewhere, with these changes; return the state's number."""
-        drags = [view.view.drag for view in self.laboratory.views_on_page]
-        (drag,) = filter(None, drags)
 
         def move() -> None:
             self.laboratory.panel.value = self.settings.replace(**values)
-            self.laboratory.put(drag, *place)
+            self.laboratory.put(_drag_of(self.laboratory), *place)
 
         number = self.move(move, f"({place[1]:g}, {place[2]:g})")
         self.extra_drags.append([*place, number])
@@ -195,12 +194,16 @@ class _Recorder:
             return True
         return not {*fields}.isdisjoint(self.laboratory.lab.unused(self.laboratory.world, settings))
 
-    def close(self) -> None:
-        """Show the opening settings without a trace of those that were recorded."""
+    def show(self, settings: Any) -> None:
+        """Show settings without a trace of others."""
         with self.laboratory.undrawn():
-            self.laboratory.panel.value = self.settings
+            self.laboratory.panel.value = settings
             self.laboratory.run()
         self.laboratory.forget()
+
+    def close(self) -> None:
+        """Show the opening settings without a trace of those that were recorded."""
+        self.show(self.settings)
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ class _Control:
         return min(range(len(self.stops)), key=lambda number: abs(self.stops[number] - position))
 
     @property
-    def others(self) -> list[Any]:
+    def other_values(self) -> list[Any]:
         """The values at which it does not stand."""
         return [value for number, value in enumerate(self.values) if number != self.place]
 
@@ -321,18 +324,18 @@ def record(
     listed = list(_controls(laboratory, limits))
     controls = [control for control in listed if len(control.stops) > 1]
     unmoved = [control.widget for control in listed if len(control.stops) <= 1]
-    answers = 1 if laboratory.prediction is None else len(laboratory.prediction.choices)
-    states = answers * sum(1 for _ in _combinations(laboratory, controls))
-    bar = progress_bar("recording", states, progress, unit="state")
+    answer_count = 1 if laboratory.prediction is None else len(laboratory.prediction.choices)
+    state_count = answer_count * sum(1 for _ in _combinations(laboratory, controls))
+    bar = progress_bar("recording", state_count, progress, unit="state")
     recorder = _Recorder(laboratory, controls, bar)
-    ways = []
+    solutions = []
     for answer in _answers(laboratory):
         recorder.open()
         recorder.take()
         # Before an answer is locked no control moves.
         if laboratory.prediction is None or answer is not None:
             _record_moves(recorder)
-            ways.append(_record_way(recorder))
+            solutions.append(_record_solution(recorder))
     recorder.open()
     moves = len(recorder.states)
     drags = list(_record_drags(recorder, limits.get("drag", _MOST_PLACES)))
@@ -357,7 +360,7 @@ def record(
         clicks=clicks,
         films=films,
         presses=recorder.presses,
-        quest=_quest_on_page(recorder, ways),
+        quest=_quest_on_page(recorder, solutions),
         memories=list(_memories(recorder)),
         looks=ghosts.looks() | {"arms": tried.looks()},
         reset=laboratory.reset_button.model_id,
@@ -369,17 +372,16 @@ def record(
     return replay
 
 
-def _quest_on_page(recorder: _Recorder, ways: list[list[int]]) -> dict[str, Any]:
+def _quest_on_page(recorder: _Recorder, solutions: list[list[int]]) -> dict[str, Any]:
     """Return what the page needs to know of the quest, {} where there is none."""
     line = recorder.laboratory.quest
     if line is None:
         return {}
-    ways = [way for way in ways if way]
-    can_be_met = recorder.meets_quest or bool(ways)
+    solutions = [numbers for numbers in solutions if numbers]
     return {
         "model": line.model_id,
-        "can_be_met": can_be_met,
-        "ways": ways,
+        "can_be_met": recorder.meets_quest or bool(solutions),
+        "solutions": solutions,
         "met": line.words_if(met=True),
     }
 
@@ -423,30 +425,36 @@ def _record_moves(recorder: _Recorder) -> None:
     recorder.close()
 
 
-def _record_way(recorder: _Recorder) -> list[int]:
-    """Record the declared way to the quest, and return the numbers of its states.
+def _record_solution(recorder: _Recorder) -> list[int]:
+    """Record the declared solution of the quest, and return the numbers of its states.
 
-    None are returned where there is no way, where it meets no quest with these data, where it leads
-    through what is not recorded, and where more than one point is dragged, for points are recorded one
-    at a time.
+    None are returned where there is no solution, where it meets no quest with these data, where it
+    leads through what is not recorded, and where more than one point is dragged, for points are
+    recorded one at a time.
     """
     laboratory = recorder.laboratory
     quest = laboratory.declared_quest
-    way = () if quest is None else quest.way
+    solution = () if quest is None else quest.solution
     stops = {control.name: control.values for control in recorder.controls}
-    moves = {name: value for name, value in way if name not in (BUTTON, DRAG)}
+    moves = {name: value for name, value in solution if name not in (BUTTON, DRAG)}
     is_recorded = all(value in stops.get(name, ()) for name, value in moves.items())
-    if not way or not is_recorded or sum(name == DRAG for name, _ in way) > 1:
+    if (
+        quest is None
+        or not solution
+        or not is_recorded
+        or sum(name == DRAG for name, _ in solution) > 1
+    ):
         return []
-    is_met = _meets_quest(laboratory, way)
+    is_met = _meets_quest(laboratory, quest)
     recorder.close()
     numbers: list[Any] = []
     values: dict[str, Any] = {}
-    for name, value in way if is_met else ():
+    for name, value in solution if is_met else ():
         if name == BUTTON:
-            laboratory.panel.value = recorder.settings.replace(**values)
-            laboratory.run()
-            numbers.append(recorder.press(_button(laboratory, value), numbers[-1]))
+            # What a button before has computed for these settings stays.
+            if laboratory.panel.value != recorder.settings.replace(**values):
+                recorder.show(recorder.settings.replace(**values))
+            numbers.append(recorder.press(_button(laboratory, value), [0, *numbers][-1]))
         elif name == DRAG:
             numbers.append(recorder.drag(value, values))
         else:
@@ -456,24 +464,28 @@ def _record_way(recorder: _Recorder) -> list[int]:
     return numbers
 
 
-def _meets_quest(laboratory: Laboratory, way: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether a way meets the quest; other data may not even have its choices."""
-    quest: Any = laboratory.declared_quest
+def _meets_quest(laboratory: Laboratory, quest: Quest) -> bool:
+    """Return whether its solution meets a quest; other data may not even have its choices."""
     try:
         with laboratory.undrawn():
-            for name, value in way:
+            for name, value in quest.solution:
                 if name == BUTTON:
                     _button(laboratory, value).click()
                     laboratory.runner.join(None)
-                elif name != DRAG:
+                elif name == DRAG:
+                    laboratory.put(_drag_of(laboratory), *value)
+                else:
                     laboratory.panel[name].value = value
-                    laboratory.run()
-                for view_on_page in laboratory.views_on_page if name == DRAG else ():
-                    if view_on_page.view.drag is not None:
-                        laboratory.put(view_on_page.view.drag, *value)
+                laboratory.run()
         return quest.met(laboratory.world, laboratory.settings, laboratory.results)
     except DDLabError:
         return False
+
+
+def _drag_of(laboratory: Laboratory) -> Drag:
+    """Return what is dragged in a laboratory."""
+    views = (view_on_page.view for view_on_page in laboratory.views_on_page)
+    return next(view.drag for view in views if view.drag is not None)
 
 
 def _button(laboratory: Laboratory, words: str) -> widgets.Button:
@@ -516,7 +528,9 @@ def _combinations(laboratory: Laboratory, controls: list[_Control]) -> Iterator[
     """List the changes of the opening settings: one control each, then the declared pairs."""
     # All before the first is made: a move changes where its control stands.
     moves = {
-        control.name: control.others for control in controls if not isinstance(control, _Question)
+        control.name: control.other_values
+        for control in controls
+        if not isinstance(control, _Question)
     }
     for name, values in moves.items():
         for value in values:
@@ -602,9 +616,7 @@ def _inactive(
     points that were not dragged while recording.
     """
     paired = {laboratory.panel[name] for name in _paired(laboratory)}
-    for child in laboratory.panel.folded_box.children:
-        if child not in paired:
-            yield child
+    yield from (child for child in laboratory.panel.folded_box.children if child not in paired)
     yield laboratory.share_field
     yield laboratory.stop_button
     for widget in laboratory.buttons.values():
@@ -623,15 +635,15 @@ def _controls(laboratory: Laboratory, stop_limits: Mapping[str, int]) -> Iterato
         yield _Question("answer", "your answer", question, (None, *question.choices))
     folded = set(laboratory.panel.folded_box.children)
     paired = _paired(laboratory)
-    way = () if laboratory.declared_quest is None else laboratory.declared_quest.way
+    solution = getattr(laboratory.declared_quest, "solution", ())
     for name in laboratory.panel:
         widget: Any = laboratory.panel[name]
         if widget in folded and name not in paired:
             continue
         values = sorted([widget.value, *other_stops(widget)], key=_order(widget))
         stops = _thin(values, widget.value, stop_limits.get(name, _MOST_STOPS))
-        # The way to the quest is always there.
-        stops = tuple(value for value in values if value in stops or (name, value) in way)
+        # The quest's solution is always there.
+        stops = tuple(value for value in values if value in stops or (name, value) in solution)
         yield _Control(name, widget.description, widget, stops)
     if laboratory.schedule.watched_run is not None:
         slider = laboratory.slider

@@ -101,7 +101,7 @@ async function render({ model, el }) {
     plot.set("keep", others.length < kept.length ? "Let go" : kept.length < looks.kept.length ? "Keep" : "");
   };
   const looks = model.get("looks");
-  const { model: quest, can_be_met: canBeMet, ways, met } = model.get("quest");
+  const { model: quest, can_be_met: canBeMet, solutions, met } = model.get("quest");
   const show = (state, words = "") => {
     isShowing = true;
     const next = states.indexOf(state);
@@ -131,12 +131,12 @@ async function render({ model, el }) {
     plot.remembers = true;
     plot.trigger("change:keep");
   }
-  // A quest that was met stays met, as one whose whole way was on show; one that cannot be met here says so.
+  // A quest that was met stays met, as one whose whole solution was on show; one that cannot be met here says so.
   const questLine = quest && (await find(quest));
   const keepQuest = () => {
     const shown = questLine.get("value");
     done ??= shown.includes('data-met="true"') ? shown : null;
-    done ??= ways.some((way) => way.every((number) => tried.has(number))) ? met : null;
+    done ??= solutions.some((numbers) => numbers.every((number) => tried.has(number))) ? met : null;
     if (done) questLine.set("value", done);
     else if (!canBeMet && !shown.includes("(needs a kernel)"))
       questLine.set("value", shown.replace("</div>", " <i>(needs a kernel)</i></div>"));

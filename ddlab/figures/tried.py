@@ -74,6 +74,7 @@ def tried_settings(
     figure = start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     order = {stop: place for place, stop in enumerate(stops or {})}
     add = _Adder(figure, order, across)
+    arm_looks = looks()
     described = []
     all_values = []
     for index, (name, arm) in enumerate(arms.items()):
@@ -83,10 +84,10 @@ def tried_settings(
         style["mode"] = "lines+markers" if lines else "markers"
         add([*means.items()], name=literal(name), meta=[_ARM, name], **style, **_bars(arm, across))
         seeds = []
-        for place, drawn in arm.items():
-            seeds += [(place, value) for value in drawn] if len(drawn) > 1 else []
+        for place, accuracies in arm.items():
+            seeds += [(place, value) for value in accuracies] if len(accuracies) > 1 else []
         if seeds:
-            look = {"mode": "markers", "marker": looks()[index % _MOST_ARMS]["seed"]}
+            look = {"mode": "markers", "marker": arm_looks[index % _MOST_ARMS]["seed"]}
             add(seeds, showlegend=False, hoverinfo="skip", meta=[_SEED, name], **look)
         written = ", ".join(
             f"{_words(value, percent)} at {place}" for place, value in means.items()

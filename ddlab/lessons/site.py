@@ -102,7 +102,7 @@ def _write_page(folder: Path, name: str, binder: str) -> Path:
     notebook = _run(name)
     nbformat.write(notebook, folder / _NOTEBOOKS / f"{name}.ipynb")
     (folder / _PICTURES).mkdir(exist_ok=True)
-    for picture in _first_picture(notebook):
+    if picture := _first_picture(notebook):
         write_atomically(folder / _PICTURES / f"{name}.webp", picture)
     page = folder / f"{name}.html"
     write_atomically(page, page_of(notebook, name, binder).encode())
@@ -111,13 +111,13 @@ def _write_page(folder: Path, name: str, binder: str) -> Path:
     return page
 
 
-def _first_picture(notebook: Any) -> list[bytes]:
-    """Return the first picture of a lesson, as WebP, or none."""
+def _first_picture(notebook: Any) -> bytes | None:
+    """Return the first picture of a lesson, as WebP, or None where it has none."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
-                return [as_webp(base64.b64decode(output.data["image/png"]))]
-    return []
+                return as_webp(base64.b64decode(output.data["image/png"]))
+    return None
 
 
 def _lessons(numbers: Sequence[str]) -> list[str]:

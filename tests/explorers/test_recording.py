@@ -232,7 +232,7 @@ def test_points_are_dragged_through_a_grid_of_places() -> None:
     replay = record(laboratory, {"drag": 11, "steps": 2, "rate": 2, "epochs": 2})
     values, states = unpacked(replay)
     (drag,) = replay.drags
-    # The last one is on the way to the quest.
+    # The last one is the quest's solution.
     assert drag["side"] == 3 and len(drag["states"]) == 9 + 1 == len(states) - replay.moves + 1
     sliders = laboratory.views_on_page[0].sliders
     assert sliders is not None and not {*drag["sliders"]} & {*replay.inactive}
@@ -417,7 +417,7 @@ def test_a_page_knows_whether_its_quest_can_be_met(can_be_met: bool) -> None:
     )
     laboratory = Lab("When?", World, **DECLARED | {"quest": quest})(key="quest").run()
     on_page = record(laboratory).quest
-    assert on_page["model"] == laboratory.quest.model_id and on_page["ways"] == []
+    assert on_page["model"] == laboratory.quest.model_id and on_page["solutions"] == []
     assert on_page["can_be_met"] is can_be_met
     laboratory.close()
 
@@ -428,13 +428,13 @@ def faster_than_before(world: World, settings: Settings, results: Any) -> bool:
     return settings.start == "far" and rates == {0.5, 1.5}
 
 
-def test_the_way_to_a_quest_is_recorded_if_it_meets_it() -> None:
-    way = [("rate", 1.5), ("start", "far")]
+def test_the_solution_of_a_quest_is_recorded_if_it_meets_it() -> None:
+    solution = [("rate", 1.5), ("start", "far")]
     for met, count in ((faster_than_before, 2), (lambda *_: False, 0)):
-        quest = Quest("Be faster than before.", met, way)
-        laboratory = Lab("How fast?", World, **DECLARED | {"quest": quest})(key="way").run()
+        quest = Quest("Be faster than before.", met, solution)
+        laboratory = Lab("How fast?", World, **DECLARED | {"quest": quest})(key="solved").run()
         replay = record(laboratory, {"rate": 3})
-        (numbers,) = replay.quest["ways"] or [[]]
+        (numbers,) = replay.quest["solutions"] or [[]]
         assert len(numbers) == count and replay.quest["can_be_met"] is bool(count)
         _, states = unpacked(replay)
         stops = [control["stops"] for control in replay.controls]
@@ -444,23 +444,26 @@ def test_the_way_to_a_quest_is_recorded_if_it_meets_it() -> None:
         laboratory.close()
 
 
-def test_buttons_and_one_dragged_point_may_lie_on_the_way() -> None:
+def test_buttons_and_one_dragged_point_may_be_in_a_solution() -> None:
     press = (BUTTON, "Fewer steps")
     pressed = lambda world, settings, results: (  # noqa: E731
         settings.rate == 1 and results(Value(world.losses, settings.replace(steps=2))) is not None
     )
     quest = Quest("Press.", pressed, [("rate", 1.0), press])
-    laboratory = Lab("Pressed?", World, **DECLARED | {"quest": quest})(key="way").run()
+    laboratory = Lab("Pressed?", World, **DECLARED | {"quest": quest})(key="solved").run()
     replay = record(laboratory)
-    ((moved, after),) = replay.quest["ways"]
+    ((moved, after),) = replay.quest["solutions"]
     button = next(iter(laboratory.buttons.values())).model_id
     assert {"model": button, "after": moved, "state": after} in replay.presses
+    values, states = unpacked(replay)
+    figures = [values[at] for key, at in states[after]["traits"].items() if "_figure" in key]
+    assert figures and not any("ghost" in figure for figure in figures), "the page adds its own"
     laboratory.close()
-    laboratory = OneExpert(key="way").run()
+    laboratory = OneExpert(key="solved").run()
     replay = record(laboratory, {"drag": 11, "rate": 2, "epochs": 2})
-    ((_, number),) = replay.quest["ways"]
+    ((_, number),) = replay.quest["solutions"]
     (place,) = ((point, x, y) for point, x, y, to in replay.drags[0]["states"] if to == number)
-    assert laboratory.declared_quest.way[-1] == (DRAG, place)
+    assert laboratory.declared_quest.solution[-1] == (DRAG, place)
     laboratory.close()
 
 

@@ -1,5 +1,5 @@
 """Quests of the lessons' own laboratories are earned: not met at the start, by no single press of a
-control in front, by at most one of ten random walks, and met by their declared way.
+control in front, by at most one of ten random walks, and met by their declared solution.
 
 The laboratories are those of the solutions, at the sizes that a reader meets.
 """
@@ -93,7 +93,7 @@ def walk_meets(lab: Laboratory, draws: random.Random) -> bool:
 # Ten walks that train generators on twenty steps take minutes.
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("number", [name[:2] for name in LESSONS])
-def test_quests_take_thought_and_their_way_meets_them(number: str) -> None:
+def test_quests_take_thought_and_their_solution_meets_them(number: str) -> None:
     with_quests = 0
     for lab in laboratories(number):
         if lab.quest is not None:
@@ -104,7 +104,7 @@ def test_quests_take_thought_and_their_way_meets_them(number: str) -> None:
 
 
 def check_quest(lab: Laboratory) -> None:
-    """Fail where the quest of a laboratory is met too easily, or not by its way."""
+    """Fail where the quest of a laboratory is met too easily, or not by its solution."""
     assert lab.quest is not None and lab.declared_quest is not None
     if lab.prediction is not None:
         lab.commit(lab.prediction.choices[0])  # before, no control moves
@@ -124,9 +124,9 @@ def check_quest(lab: Laboratory) -> None:
         walks.append(walk_meets(lab, draws))
     assert sum(walks) <= 1, f"{lab.title} is met by {sum(walks)} of {WALKS} random walks"
     start_again(lab)
-    for name, value in lab.declared_quest.way:
+    for name, value in lab.declared_quest.solution:
         press(lab, name, value)
-    assert lab.quest.met, f"{lab.title}: the declared way does not meet it"
+    assert lab.quest.met, f"{lab.title}: the declared solution does not meet it"
 
 
 def start_again(lab: Laboratory) -> None:

@@ -338,7 +338,7 @@ ArenaLab = Lab(
         "Choose a method that class means are ahead of with class labels, and bring it ahead of "
         "them.",
         flipped,
-        way=[("labels", "own"), ("method", "dd")],
+        solution=[("labels", "own"), ("method", "dd")],
     ),
     **DECLARED,
 )

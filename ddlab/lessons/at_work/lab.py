@@ -324,6 +324,6 @@ WorkLab = Lab(
         "Choose a network within half a point of the best, on average over the draws, for less than "
         "a tenth of the price: with something that is not distilled, and with something that is.",
         is_met,
-        way=[("updates", "15"), ("proxy", "herding"), ("proxy", "DM")],
+        solution=[("updates", "15"), ("proxy", "herding"), ("proxy", "DM")],
     ),
 )

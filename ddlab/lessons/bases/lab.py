@@ -347,6 +347,6 @@ BasesLab = Lab(
         f"Split the floats so that the pairs teach {100 * AHEAD:.0f} points more than twenty real "
         "images, without learning any of them.",
         quest_met,
-        way=[("vector_bases", 10), (BUTTON, "Train networks")],
+        solution=[("vector_bases", 10), (BUTTON, "Train networks")],
     ),
 )

@@ -304,6 +304,6 @@ ResidualLab = Lab(
         f"Find an α whose students are {100 * AHEAD:.0f} points ahead of those of the patches, in the "
         "mean.",
         ahead_of_patches,
-        way=[("merge_ratio", 0.2), (BUTTON, "Train students")],
+        solution=[("merge_ratio", 0.2), (BUTTON, "Train students")],
     ),
 )

@@ -127,7 +127,7 @@ FivePoints = Lab(
         lambda world, settings, results: (
             settings.radius <= RADIUS and share_covered(settings) >= ENOUGH
         ),
-        way=[
+        solution=[
             (DRAG, (0, -0.8, -0.15)),
             (DRAG, (1, 0.3, -0.15)),
             (DRAG, (2, -0.3, -0.7)),

@@ -337,7 +337,7 @@ DiversityLab = Lab(
         "Begin with real images, and make images that lie farther apart than random real ones and "
         f"yet cover less than {_LITTLE:.0%}.",
         farther_and_covering_less,
-        way=[
+        solution=[
             ("initialisation", "real"),
             ("perturbation", "directed"),
             ("adjustment_radius", 0.5),

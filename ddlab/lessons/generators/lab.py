@@ -412,6 +412,6 @@ CurriculumLab = Lab(
         f"Learn steps that teach {ENOUGH:.0%} or more in every order, and lose at most "
         f"{100 * _LOST:.0f} points by any shuffling.",
         quest_met,
-        way=[("curriculum", "all_shuffled"), ("steps", 18)],
+        solution=[("curriculum", "all_shuffled"), ("steps", 18)],
     ),
 )

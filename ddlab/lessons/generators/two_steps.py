@@ -98,6 +98,6 @@ TwoSteps = Lab(
         f"Drag the points until one order has a loss below {_LEARNED} and the other more than "
         f"{_FAILED}.",
         quest_met,
-        way=[(DRAG, (1, 1.4, 1.4))],
+        solution=[(DRAG, (1, 1.4, 1.4))],
     ),
 )

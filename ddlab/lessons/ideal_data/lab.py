@@ -283,7 +283,7 @@ SigmaLab = Lab(
         f"In {_HALF} updates or fewer of one sample each, bring the squared error on G below "
         f"{NEAR_ENOUGH:g}; the least possible is .058.",
         learned,
-        way=[("deviation", 0.2), ("steps", 500)],
+        solution=[("deviation", 0.2), ("steps", 500)],
     ),
     **_SHARED,
 )
@@ -298,7 +298,7 @@ RhoLab = Lab(
     quest=Quest(
         f"With these samples, bring the squared error on G below {WELL_TAUGHT:g}.",
         well_taught,
-        way=[("teacher", "trained"), ("relabelling", 1.0)],
+        solution=[("teacher", "trained"), ("relabelling", 1.0)],
     ),
     **_SHARED,
 )

@@ -244,7 +244,7 @@ TenLab = Lab(
         f"Drag the samples until the squared error is below {ENOUGH:g}; the least possible is .058.",
         good_enough,
         # Each class at 0, 1/4 and 1/2 along the boundary on both sides, .2 nearer to it than its mean.
-        way=[
+        solution=[
             (DRAG, (2 * pair + label, 1.2 + 0.6 * label + along, 1.2 + 0.6 * label - along))
             for pair, along in enumerate((0.0, 0.5, -0.5, 0.25, -0.25))
             for label in (0, 1)

@@ -364,6 +364,6 @@ RecoveryLab = Lab(
     quest=Quest(
         f"From noise, recover images whose students reach {ENOUGH:.0%} or more.",
         quest_met,
-        way=[("weight", 0.01), ("learning_rate", 1.0)],
+        solution=[("weight", 0.01), ("learning_rate", 1.0)],
     ),
 )

@@ -203,6 +203,6 @@ KernelLab = Lab(
         f"Freeze half of the pixels, and be {100 * _AHEAD:.0f} points ahead of the best rival that "
         "has as many images and involves no learning.",
         quest_met,
-        way=[("corruption", 0.5), ("corrupted_by", "zeros")],
+        solution=[("corruption", 0.5), ("corrupted_by", "zeros")],
     ),
 )

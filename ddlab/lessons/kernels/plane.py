@@ -280,7 +280,7 @@ KernelPlane = Lab(
         f"Drag at most two points per class until {ENOUGH:.0%} of the dots are classified "
         "correctly.",
         quest_met,
-        way=[
+        solution=[
             (DRAG, (0, -2.0, 0.1)),
             (DRAG, (1, -0.2, -0.3)),
             (DRAG, (2, 0.6, 0.3)),

@@ -316,6 +316,6 @@ LabelLab = Lab(
         f"With {_FEW} pictures or fewer, none of them a real image, beat one real image of each "
         "class by fifteen points.",
         quest_met,
-        way=[("source", "shapes"), ("pictures", 300)],
+        solution=[("source", "shapes"), ("pictures", 300)],
     ),
 )

@@ -108,6 +108,6 @@ TwoPoints = Lab(
     quest=Quest(
         "Teach three classes with two points.",
         lambda world, settings, results: len(set(classes(settings))) == 3,
-        way=[("left", 0.4), ("right", 0.4)],
+        solution=[("left", 0.4), ("right", 0.4)],
     ),
 )

@@ -396,6 +396,6 @@ StepsLab = Lab(
         f"By new starts and more than one step, learn images that are {100 * AHEAD:.0f} points "
         "ahead of class means from starts that they have not met.",
         quest_met,
-        way=[("starts", "random"), ("inner_steps", 2)],
+        solution=[("starts", "random"), ("inner_steps", 2)],
     ),
 )

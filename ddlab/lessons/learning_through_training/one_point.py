@@ -135,6 +135,6 @@ OnePoint = Lab(
         f"Drag the point until this start has a loss below {_LEARNED}, and the start at "
         f"{OTHER_START:g} more than {10 * _LEARNED:g}.",
         quest_met,
-        way=[(DRAG, (0, 1.3, 2.0))],
+        solution=[(DRAG, (0, 1.3, 2.0))],
     ),
 )

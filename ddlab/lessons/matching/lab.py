@@ -256,6 +256,6 @@ MatchingLab = Lab(
         f"Learn images that teach more than all three rivals: {100 * _AHEAD:.0f} point "
         "ahead, three students on each.",
         quest_met,
-        way=[("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students")],
+        solution=[("networks", 50), (BUTTON, "Learn"), (BUTTON, "Train students")],
     ),
 )

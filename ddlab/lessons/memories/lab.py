@@ -330,7 +330,7 @@ MemoryLab = Lab(
     quest=Quest(
         f"Keep five exemplars of each class or fewer, and end with {ENOUGH:.0%} or more.",
         quest_met,
-        way=[
+        solution=[
             ("memory", "nearest to centres"),
             ("images_per_class", 5),
             ("distillation_weight", 0.0),

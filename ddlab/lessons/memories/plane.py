@@ -270,7 +270,7 @@ PlaneLab = Lab(
     quest=Quest(
         f"End with {ENOUGH:.0%} of all points classified correctly.",
         quest_met,
-        way=[
+        solution=[
             ("memory", "nearest to centres"),
             ("images_per_class", 3),
             ("distillation_weight", 0.0),

@@ -294,6 +294,6 @@ ProtocolLab = Lab(
         f"Reach the printed number, within {CLOSE_ENOUGH} points, once with width {WIDTHS[0]} and "
         f"once with width {WIDTHS[-1]}.",
         reached_twice,
-        way=[("width", 16), ("epochs", 125), ("width", 64), ("epochs", 60)],
+        solution=[("width", 16), ("epochs", 125), ("width", 64), ("epochs", 60)],
     ),
 )

@@ -177,6 +177,6 @@ TargetLab = Lab(
         f"Make a network that learns targets first end {100 * _AHEAD:.0f} points ahead of its "
         "objective alone.",
         quest_met,
-        way=[("prior", "strong"), ("objective", "dino")],
+        solution=[("prior", "strong"), ("objective", "dino")],
     ),
 )

@@ -360,6 +360,6 @@ LabelsAgainstImages = Lab(
     quest=Quest(
         "For two of the sets, raise the student by 10 points without changing its images or its seed.",
         labels_alone_help,
-        way=[("labels", "online"), ("images", "k-means"), ("labels", "hard")],
+        solution=[("labels", "online"), ("images", "k-means"), ("labels", "hard")],
     ),
 )

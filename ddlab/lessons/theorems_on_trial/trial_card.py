@@ -69,7 +69,7 @@ class Trial:
         survives: of a statement that fails, what is true of it all the same.
         right: what is right.
         reason: why, in two or three sentences.
-        way: to the quest: both sides of a border, or both ends of every slider.
+        solution: of the quest: both sides of a border, or both ends of every slider.
     """
 
     key: str
@@ -84,7 +84,7 @@ class Trial:
     reason: str
     symbols: str = ""
     survives: str = ""
-    way: Sequence[tuple[str, Any]] = ()
+    solution: Sequence[tuple[str, Any]] = ()
 
 
 class World:
@@ -256,6 +256,6 @@ TrialCard = Lab(
         "Find a border: two neighbouring positions of one slider, where the statement holds at one "
         "and fails at the other. If it never fails, show both ends of every slider.",
         is_border,
-        way=world.trial.way,
+        solution=world.trial.solution,
     ),
 )

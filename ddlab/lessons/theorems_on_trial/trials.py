@@ -189,7 +189,7 @@ def is_above_the_error(view: Descent) -> bool:
     verdict=FAILS,
     survives=r"It is true while $(1-\eta)^{2t} \ge 1/2$, before the noise has come in; and students of "
     r"narrower classes do end closer.",
-    way=[("steps", 3), ("steps", 4)],
+    solution=[("steps", 3), ("steps", 4)],
 )
 def sgd_error(view: Descent) -> Outcome:
     """Show A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
@@ -254,7 +254,7 @@ def is_a_share(view: Width) -> bool:
     r"too large, because it takes overlapping classes as disjoint.",
     verdict=FAILS,
     survives=r"The limit: a sample does reveal its class completely as $\Sigma \to 0$.",
-    way=[("spread", 0.25), ("spread", 0.24)],
+    solution=[("spread", 0.25), ("spread", 0.24)],
 )
 def printed_share(view: Width) -> Outcome:
     """Show Eq 24 against what it stands for, 2 I / (H(X) + H(Y)), and against I(X; Y) / H(Y).
@@ -352,7 +352,7 @@ def never_falls(view: Classes) -> bool:
     r"the strength, and escapes by claiming that $\Phi(z)$ increases as $z$ decreases. The two errors "
     r"cancel in the text only.",
     verdict=HOLDS,
-    way=[
+    solution=[
         ("strength", 0.0),
         ("strength", 10.0),
         ("gap", 0.1),
@@ -495,7 +495,7 @@ def is_within(view: Merge) -> bool:
     r"the paper prints it once.",
     verdict=FAILS,
     survives="A bound of that form, with twice the constant.",
-    way=[("merge_ratio", 0.7), ("merge_ratio", 0.71)],
+    solution=[("merge_ratio", 0.7), ("merge_ratio", 0.71)],
 )
 def combination(view: Merge) -> Outcome:
     """Show Corollary 1: a function's distance from its chord, against the printed and the right

@@ -247,6 +247,6 @@ TrajectoryLab = Lab(
         f"For two numbers of steps N, learn images that leave {100 * AHEAD:.0f} points less of the squared "
         "distance than class means.",
         quest_met,
-        way=[("inner_steps", 3), ("inner_steps", 5)],
+        solution=[("inner_steps", 3), ("inner_steps", 5)],
     ),
 )

@@ -100,6 +100,6 @@ OneExpert = Lab(
     quest=Quest(
         f"In a single step, leave less than {_SMALL_LOSS} of the squared distance.",
         lambda world, settings, results: settings.steps == 1 and loss_of(settings) < _SMALL_LOSS,
-        way=[("steps", 1), (DRAG, (0, 1.0, 1.8))],
+        solution=[("steps", 1), (DRAG, (0, 1.0, 1.8))],
     ),
 )

@@ -228,7 +228,7 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
 
     Raises:
         DDLabError: a name that is no identifier, a loss that is no function, a parameter of another
-                type; a loss that does not take these five arguments. From a run: a loss that is no
+            type; a loss that does not take these five arguments. From a run: a loss that is no
             number, does not depend on the images, or is another number when it is asked again.
     """
     if not name.isidentifier():

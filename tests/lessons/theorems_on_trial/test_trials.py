@@ -156,13 +156,13 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
 
 
 @pytest.mark.parametrize("key", TRIALS)
-def test_a_card_opens_where_its_statement_holds_and_its_way_meets_the_quest(key: str) -> None:
+def test_a_card_opens_where_its_statement_holds_and_its_solution_meets_the_quest(key: str) -> None:
     trial = TRIALS[key]
     first = trial.parameters()
     assert trial.holds(first)
     card = TrialCard(trial).commit("holds")
     assert card.quest is not None and not card.quest.met
-    for name, value in trial.way:
+    for name, value in trial.solution:
         assert not card.quest.met, "one side alone is no border"
         card.panel[name].value = value
     assert card.quest.met, card.settings
