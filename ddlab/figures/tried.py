@@ -12,6 +12,7 @@ figure = tried_settings(
 import math
 import statistics
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
@@ -74,7 +75,6 @@ def tried_settings(
     figure = start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     order = {stop: place for place, stop in enumerate(stops or {})}
     add = _Adder(figure, order, across)
-    arm_looks = looks()
     described = []
     all_values = []
     for index, (name, arm) in enumerate(arms.items()):
@@ -87,7 +87,7 @@ def tried_settings(
         for place, accuracies in arm.items():
             seeds += [(place, value) for value in accuracies] if len(accuracies) > 1 else []
         if seeds:
-            look = {"mode": "markers", "marker": arm_looks[index % _MOST_ARMS]["seed"]}
+            look = {"mode": "markers", "marker": looks()[index % _MOST_ARMS]["seed"]}
             add(seeds, showlegend=False, hoverinfo="skip", meta=[_SEED, name], **look)
         written = ", ".join(
             f"{_words(value, percent)} at {place}" for place, value in means.items()
@@ -140,6 +140,7 @@ class _Adder:
         self.figure.add_scatter(x=x, y=y, **style)
 
 
+@cache
 def looks() -> list[dict[str, Any]]:
     """Return how arms look in their order, for a page that adds some: line, marker, and the marker of
     a seed.
