@@ -134,7 +134,7 @@ def test_evaluate_keeps_the_students_that_are_finished(grey: ImageData, no_cache
             workers = [
                 child
                 for child in psutil.Process().children()
-                if "loky" in " ".join(child.cmdline())
+                if "popen_loky" in " ".join(child.cmdline())
             ]
             if bar.steps_shown >= 3 and workers:
                 workers[-1].kill()
