@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import torch
@@ -15,15 +15,42 @@ Written = tuple[dict[str, Tensor], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class HardLabels:
+class _Stored:
+    """Targets that are tensors, and perhaps a few numbers beside them; the first field is a tensor."""
+
+    kind: ClassVar[str]
+
+    def storage_floats(self) -> int:
+        """Return the size: every number of a tensor counts as one float, a class label too."""
+        tensors = (value for value in vars(self).values() if isinstance(value, Tensor))
+        return sum(tensor.numel() for tensor in tensors)
+
+    def to_file(self) -> Written:
+        """Return the tensors of a file, by name, and its JSON, as of every target."""
+        tensors: dict[str, Tensor] = {}
+        described: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                tensors[f"targets/{self.kind}{f'/{name}' if tensors else ''}"] = value
+            elif value is not None:
+                described[name] = value
+        # None: the tensors say everything, so the file's JSON has no entry for them.
+        return tensors, described or None
+
+    @classmethod
+    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        """Read what `to_file` gave, as every target does."""
+        first, *others = (field.name for field in fields(cls))
+        stored = {name: tensors.get(f"targets/{cls.kind}/{name}") for name in others}
+        return cls(**{first: tensors[f"targets/{cls.kind}"]}, **stored | (described or {}))
+
+
+@dataclass(frozen=True, eq=False)
+class HardLabels(_Stored):
     """One class label per image: int64 [n]."""
 
     classes: Tensor
     kind: ClassVar[str] = "hard"
-
-    def storage_floats(self) -> int:
-        """Return the size: a class label counts as one float."""
-        return self.classes.numel()
 
     def check(self, images: int, classes: int) -> None:
         """Raise if these are not labels of so many images and classes, as of every target."""
@@ -33,19 +60,9 @@ class HardLabels:
                 "hard labels", f"class labels from 0 to {classes - 1}", self.classes.tolist()
             )
 
-    def to_file(self) -> Written:
-        """Return the tensors of a file, by name, and its JSON, as of every target."""
-        # None: the tensor says everything, so the file's JSON has no entry for it.
-        return {"targets/hard": self.classes}, None
-
-    @classmethod
-    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        """Read what `to_file` gave, as every target does."""
-        return cls(tensors["targets/hard"])
-
 
 @dataclass(frozen=True, eq=False)
-class StoredLabels:
+class StoredLabels(_Stored):
     """Teachers' logits for each image without augmentation: float32 [n, classes].
 
     Several teachers give their mean.
@@ -53,10 +70,6 @@ class StoredLabels:
 
     logits: Tensor
     kind: ClassVar[str] = "stored"
-
-    def storage_floats(self) -> int:
-        """Return the size: every logit counts."""
-        return self.logits.numel()
 
     def check(self, images: int, classes: int) -> None:
         errors.check_tensor(
@@ -68,13 +81,6 @@ class StoredLabels:
                 "1. Their logarithm is what is meant (probabilities.clamp(min=1e-6).log()).",
                 stacklevel=6,
             )
-
-    def to_file(self) -> Written:
-        return {"targets/stored": self.logits}, None
-
-    @classmethod
-    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        return cls(tensors["targets/stored"])
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class OnlineTeacher:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionLabels:
+class RegressionLabels(_Stored):
     """Real-valued labels of a regression, which need not be probabilities: float32 [n, classes].
 
     Made by KIP and label solve: one-hot less 1 / classes as they begin. The class is that of the
@@ -132,25 +138,14 @@ class RegressionLabels:
     values: Tensor
     kind: ClassVar[str] = "regression"
 
-    def storage_floats(self) -> int:
-        """Return the size: every value counts."""
-        return self.values.numel()
-
     def check(self, images: int, classes: int) -> None:
         errors.check_tensor(
             "labels of a regression", self.values, shape=[images, classes], dtype=torch.float32
         )
 
-    def to_file(self) -> Written:
-        return {"targets/regression": self.values}, None
-
-    @classmethod
-    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        return cls(tensors["targets/regression"])
-
 
 @dataclass(frozen=True, eq=False)
-class OrderedSteps:
+class OrderedSteps(_Stored):
     """The order and the rates in which a network trains on the set.
 
     DD: Wang et al. 2018, arXiv 1811.10959.
@@ -177,12 +172,6 @@ class OrderedSteps:
         """The number of steps of a whole training."""
         return self.passes * self.rates.numel()
 
-    def storage_floats(self) -> int:
-        """Return the size: every rate, momentum and value of a label counts."""
-        return sum(
-            value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None
-        )
-
     def check(self, images: int, classes: int) -> None:
         errors.check_tensor(
             "rates of the steps", self.rates, shape=[None, None], dtype=torch.float32
@@ -204,19 +193,6 @@ class OrderedSteps:
             errors.check_tensor(
                 "momenta of the steps", self.momenta, shape=shape, dtype=torch.float32
             )
-
-    def to_file(self) -> Written:
-        parts = {"labels": self.labels, "momenta": self.momenta}
-        optional = {
-            f"targets/steps/{name}": value for name, value in parts.items() if value is not None
-        }
-        return {"targets/steps": self.rates} | optional, {"passes": self.passes}
-
-    @classmethod
-    def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        labels = tensors.get("targets/steps/labels")
-        momenta = tensors.get("targets/steps/momenta")
-        return cls(tensors["targets/steps"], labels, described["passes"], momenta)
 
 
 Targets = (

@@ -17,8 +17,8 @@ import plotly.graph_objects as go
 from ... import figures
 from ...explorers import Change, Chart, Html, Lab, Named, Quest, Results, Tabs, Value
 from ...explorers.tables import table
-from . import drawing
-from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
+from ...figures.theme import literal, neutral
+from .world import EXTENT, HEIGHT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 # The paper's case for targets, with the other teacher.
 _HARDEST = 'deviation=1,relabelling=0.5,teacher="posterior of the distilled"'
@@ -88,19 +88,29 @@ def final_chart(on_view: Answer, switched: Answer | None) -> go.Figure:
         log=on_view.sweep is SIGMAS,
         limits=(on_view.least[measure], max(ends)),
         percent=measure != SQUARED,
-        height=drawing.HEIGHT,
+        height=HEIGHT,
     )
 
 
 def curves(on_view: Answer) -> go.Figure:
-    """Draw how all settings learn."""
-    return drawing.setting_curves(_y_label(on_view), **_curves(on_view))
-
-
-def move_curves(figure: go.Figure, on_view: Answer) -> go.Figure:
-    """Return the same on a figure of others, if that is of the same measure."""
-    has_same_axis = figure.layout.yaxis.title.text == _y_label(on_view)
-    return drawing.move_curves(figure, **_curves(on_view)) if has_same_axis else curves(on_view)
+    """Draw how all settings learn, the chosen one thick on top of them."""
+    measure = on_view.settings.measure
+    sweep = on_view.sweep
+    mean = on_view.means[measure]
+    named = {sweep.name(value): mean[:, on_view.values.index(value)] for value in sweep.values}
+    chosen = f"chosen, {sweep.name(on_view.values[on_view.chosen])}"
+    figure = figures.loss_curves(
+        named | {chosen: mean[:, on_view.chosen]},
+        on_view.steps,
+        title="Error on the original data while networks learn",
+        x_label="update",
+        y_label=_y_label(on_view),
+        height=HEIGHT,
+    )
+    figure.update_traces(
+        line={"color": neutral("text"), "width": 3.5}, selector={"name": literal(chosen)}
+    )
+    return figures.add_reference(figure, "least possible", on_view.least[measure])
 
 
 def _y_label(on_view: Answer) -> str:
@@ -111,22 +121,6 @@ def _y_label(on_view: Answer) -> str:
     )
 
 
-def _curves(on_view: Answer) -> dict[str, Any]:
-    measure = on_view.settings.measure
-    sweep = on_view.sweep
-    chosen = on_view.chosen
-    mean = on_view.means[measure]
-    return {
-        "steps": on_view.steps,
-        "curves": {
-            sweep.name(value): mean[:, on_view.values.index(value)] for value in sweep.values
-        },
-        "chosen": (f"chosen, {sweep.name(on_view.values[chosen])}", mean[:, chosen]),
-        "error": on_view.errors[measure][:, chosen],
-        "least": on_view.least[measure],
-    }
-
-
 def landscape(on_view: Answer) -> go.Figure:
     """Draw the contours, with the paths."""
     return figures.landscape(
@@ -135,7 +129,7 @@ def landscape(on_view: Answer) -> go.Figure:
         x_label="main direction of the paths",
         y_label="second direction of the paths",
         loss_label="mean squared error on G",
-        height=drawing.HEIGHT,
+        height=HEIGHT,
     )
 
 
@@ -245,7 +239,7 @@ _VIEWS = Tabs(
     ),
     ("Landscape", _LANDSCAPE),
     ("Decisions", _DECISIONS),
-    ("Curves", Chart(on_show, curves, move=move_curves)),
+    ("Curves", Chart(on_show, curves, ghosts=False)),
     ("Numbers", Html(on_show, numbers)),
 )
 _TEACHER_WORDS = {

@@ -17,8 +17,8 @@ from ...explorers.ready import world_of
 from ...figures import finish_figure, series_style
 from ...figures.theme import neutral
 from ..shared import dragging
-from . import drawing, mixture, toys
-from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decisions_of, least_errors
+from . import mixture, toys
+from .world import BEST_BOUNDARY, EXTENT, HEIGHT, SQUARED, WRONG, decisions_of, least_errors
 
 # Samples that the reader places.
 COUNT = 10
@@ -196,7 +196,7 @@ def final_chart(*rows: tuple[str, float, float]) -> go.Figure:
         y_label="squared error",
         text_format=".4f",
         reference=("least possible", least_errors(_TOY.original)[SQUARED]),
-        height=drawing.HEIGHT,
+        height=HEIGHT,
     )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     clauses = [f"{name} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows]

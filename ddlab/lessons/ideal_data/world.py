@@ -16,6 +16,7 @@ from .networks import outputs, parts
 
 # Of the plane that is drawn, around the middle between the means.
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))
+HEIGHT = 358  # of a chart, in pixels
 BEST_BOUNDARY = [[-1, 4], [4, -1]]  # x_1 + x_2 = 3, whatever the deviation
 SQUARED = "squared error"
 WRONG = "share wrong"
