@@ -72,11 +72,6 @@ def save(
         raise DDLabError(
             f"path must be {allowed}; given {str(path)!r}, which holds something else."
         )
-    errors.check_instance("tensors", tensors, Mapping, "a mapping of name to tensor")
-    for name, value in tensors.items():
-        errors.check_tensor(f"tensors[{name!r}]", value, finite=False)
-    errors.check_instance("description", description, Mapping, "a mapping of JSON types")
-    errors.check_text("kind", kind)
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
@@ -103,7 +98,6 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
             `kind`.
     """
     path = checked_path(path)
-    errors.check_text("kind", kind)
     if not os.path.isfile(path):
         raise DDLabError(
             f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file."
@@ -220,7 +214,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     if os.path.islink(link) and not os.path.exists(link):
         raise DDLabError(f"path must be no link that leads nowhere; given {str(link)!r}.")
     path = Path(os.path.realpath(link))
-    errors.check_instance("content", content, bytes, "bytes")
     # /dev/null, say: replacing it by a file breaks the machine for everybody.
     if os.path.lexists(path) and not path.is_file():
         raise DDLabError(

@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runs import Frame, Run
 from .ahead import MOST_AHEAD, Ahead
@@ -31,36 +31,10 @@ from .views import NotComputed, flatten
 
 if TYPE_CHECKING:
     from .lab import Lab
+    from .page import Laboratory
 
 _VALUES = 400  # that are remembered
 _LONG = 5.0  # seconds of a job that is said to take so long
-
-
-class Page(Protocol):
-    """What a schedule tells: something on show has changed, or how far a job is."""
-
-    is_due: bool
-    """Whether the next picture may be drawn."""
-
-    def neighbours(self) -> tuple[str, Sequence[Any]]:
-        """Return the first control, and its other values, the nearest first."""
-        ...
-
-    def draw(self) -> None:
-        """Bring what is on show up to date."""
-        ...
-
-    def report(self, words: str, share: float) -> None:
-        """Say what is being computed and which share of it is done."""
-        ...
-
-    def rest(self) -> None:
-        """Bring what is on show up to date, and say that nothing is being computed."""
-        ...
-
-    def show_error(self, error: BaseException) -> None:
-        """Show what a job raised."""
-        ...
 
 
 class Plan(NamedTuple):
@@ -199,7 +173,7 @@ class Schedule:
         runner: the thread of the jobs.
     """
 
-    def __init__(self, lab: "Lab", world: Any, page: Page) -> None:
+    def __init__(self, lab: "Lab", world: Any, page: "Laboratory") -> None:
         """Show the first settings.
 
         Raises:

@@ -17,7 +17,7 @@ import typing
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch.nn import Parameter
@@ -26,6 +26,9 @@ from ..core import DDLabError, Parameters, errors, storage
 from ..core.source import source, unhashable
 from .inputs import Inputs
 from .process import Process
+
+if TYPE_CHECKING:
+    from .run import Run
 
 _ALLOWED = (
     "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, "
@@ -301,19 +304,6 @@ def _identity(value: Any, kinds_by_name: dict[str, type]) -> str:
     return storage.fingerprint(written, tensors)
 
 
-class Unfinished(Protocol):
-    """What a checkpoint needs of a run: `Run` has it."""
-
-    process: Any
-    config: Any
-    inputs: Inputs
-
-    @property
-    def step(self) -> int: ...
-    def state(self) -> Any: ...
-    def check_finite(self) -> None: ...
-
-
 class Autosave:
     """The file of a run under way, for `Run.to_end`; without a path it does nothing.
 
@@ -321,7 +311,7 @@ class Autosave:
         seconds: between two writings.
     """
 
-    def __init__(self, run: Unfinished, path: Path | None, seconds: float) -> None:
+    def __init__(self, run: "Run", path: Path | None, seconds: float) -> None:
         self._run = run
         self._path = path
         self._seconds = seconds
