@@ -384,13 +384,13 @@ TABLE: dict[str, Row] = {
     ),
     "unlabelled.predictions": (
         unlabelled.predictions,
-        lambda g: {**KEYED, "kind": "ridge", "setting": 1.0},
-        [*READER[:3], ("setting", NAN)],
+        lambda g: {**KEYED, "kind": "ridge", "strength": 1.0},
+        [*READER[:3], ("strength", NAN)],
     ),
     "unlabelled.probe": (
         unlabelled.probe,
-        lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
-        [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
+        lambda g: {"network": g.teacher, "data": g.data},
+        [("network", None), ("data", None), ("strength", 0.0), ("device", "tpu")],
     ),
 }
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
@@ -417,7 +417,6 @@ ELSEWHERE = {
     "Evaluation",
     "Incremental",
     "Landscape",
-    "Probe",
     "Parameters",
     "Process",
     "parameter",

@@ -20,7 +20,7 @@ import ipywidgets as widgets
 import traitlets
 
 from ..core import DDLabError, Parameters, describe, fail
-from ..core.errors import check_boolean, check_choice, check_function, check_instance, check_text
+from ..core.errors import check_choice
 from ..core.parameters import Parameter
 
 # More choices than this do not fit a row of buttons.
@@ -85,37 +85,17 @@ class Controls(widgets.VBox):
             stacked: the words stand above each control, for a narrow column, instead of beside it.
             choice_words: field -> (choice -> its words).
         """
-        if not isinstance(config, Parameters):
-            fail("config", "an instance of a Parameters class", config)
         described = describe(config)
-        labels = (
-            {}
-            if labels is None
-            else check_instance("labels", labels, dict, "a dict of field to words")
-        )
-        words_of_choices = check_instance(
-            "choice_words",
-            {} if choice_words is None else choice_words,
-            dict,
-            "a dict of field to a function",
-        )
-        for name, function in words_of_choices.items():
-            check_function(f"choice_words[{name!r}]", function)
         if names is None:
             names = [
                 name for name, parameter in described.items() if parameter.explorable is not None
             ]
-        for name in check_instance("names", names, (list, tuple), "a list of fields"):
+        for name in names:
             check_choice("a name of controls", name, list(described))
-        words = {
-            name: check_text("labels", labels.get(name, label_of(described[name])))
-            for name in names
-        }
-        for name in check_instance("folded", folded, (list, tuple), "a list of fields"):
-            check_choice("a name of folded", name, list(names))
+        words = {name: label_of(described[name]) for name in names} | dict(labels or {})
         # All sliders begin at one place; .58 em is the mean width of a letter in JupyterLab's font.
         longest = min(max((len(text) for text in words.values()), default=0), 34)
-        width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
+        width = "auto" if stacked else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {}
         for name in names:
             self._controls[name] = _control(
@@ -123,7 +103,7 @@ class Controls(widgets.VBox):
                 getattr(config, name),
                 words[name],
                 width,
-                words_of_choices.get(name, plain_value),
+                (choice_words or {}).get(name, plain_value),
             )
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
@@ -142,8 +122,6 @@ class Controls(widgets.VBox):
         self.observe(self._value_set, "value")
 
     def __getitem__(self, name: str) -> widgets.ValueWidget:
-        if name not in self._controls:
-            check_choice("the name of a control", name, list(self._controls))
         return self._controls[name]
 
     def __iter__(self) -> Any:
@@ -153,16 +131,6 @@ class Controls(widgets.VBox):
         """Fold a widget away behind a small button of its own; `hint` is what the button says."""
         box = widgets.VBox([widget], layout=widgets.Layout(display="none"))
         self.children = (*self.children[:-1], *_fold(box, "Share", "", hint), self._message)
-
-    @property
-    def disabled(self) -> bool:
-        """True if the controls are greyed out."""
-        return all(getattr(control, "disabled", False) for control in self._controls.values())
-
-    @disabled.setter
-    def disabled(self, disabled: bool) -> None:
-        for control in self._controls.values():
-            setattr(control, "disabled", disabled)  # noqa: B010
 
     def _control_moved(self, _change: Any) -> None:
         if self._moving:

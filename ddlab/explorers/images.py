@@ -9,8 +9,6 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..core import fail
-
 
 class Picture(widgets.Image):
     """PNG or JPEG bytes with alt text.
@@ -28,9 +26,7 @@ class Picture(widgets.Image):
             "layout",
             widgets.Layout(max_width="100%", object_fit="contain", align_self="flex-start"),
         )
-        super().__init__(
-            value=_checked(encoded), format=_format(encoded), tooltip=_alt(alt), **keywords
-        )
+        super().__init__(value=encoded, format=_format(encoded), tooltip=alt, **keywords)
 
     @property
     def alt(self) -> str:
@@ -40,23 +36,11 @@ class Picture(widgets.Image):
     def show_bytes(self, encoded: bytes, *, alt: str | None = None) -> None:
         """Show another encoded image, in one message with its alt text."""
         with self.hold_sync():
-            self.format = _format(_checked(encoded))
+            self.format = _format(encoded)
             self.value = encoded
             if alt is not None:
-                self.tooltip = _alt(alt)
-
-
-def _checked(encoded: Any) -> bytes:
-    if not isinstance(encoded, bytes) or not encoded:
-        fail("encoded", "PNG or JPEG bytes, as encode_grid returns them", encoded)
-    return encoded
+                self.tooltip = alt
 
 
 def _format(encoded: bytes) -> str:
     return "jpeg" if encoded[:2] == b"\xff\xd8" else "png"
-
-
-def _alt(alt: Any) -> str:
-    if not isinstance(alt, str) or not alt.strip():
-        fail("alt", "a sentence that says what the image shows", alt)
-    return alt

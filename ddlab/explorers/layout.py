@@ -27,8 +27,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..core import DDLabError, fail
-from ..core.errors import check_text
+from ..core import DDLabError
 from .controls import Controls
 from .lines import Sentence
 from .runner import Runner
@@ -59,10 +58,6 @@ class Explorer(widgets.VBox):
             views: plots and pictures.
             key: name under which an earlier explorer is closed; default: none.
         """
-        check_text("title", title, empty=False)
-        check_text("key", key)
-        controls = _checked_widgets("controls", controls)
-        views = _checked_widgets("views", views)
         self.title = title
         self.error: BaseException | None = None
         self._closed = False
@@ -267,7 +262,7 @@ def explorers_on_page() -> list[Explorer]:
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
     """Put views beside each other, each at least 280 pixels wide. They wrap on a narrow page."""
-    for view in _checked_widgets("views", views):
+    for view in views:
         if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
             view.layout.flex = "1 1 280px"
             view.layout.min_width = "0"
@@ -277,14 +272,6 @@ def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
             display="flex", flex_flow="row wrap", align_items="flex-start", grid_gap="8px"
         ),
     )
-
-
-def _checked_widgets(argument: str, value: Any) -> Sequence[widgets.Widget]:
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(item, widgets.Widget) for item in value
-    ):
-        fail(argument, "a list of widgets", value)
-    return value
 
 
 def in_kernel() -> bool:

@@ -119,7 +119,7 @@ class QuestLine(widgets.HTML):
     """The line of a quest; `met` says whether it was reached."""
 
     def __init__(self, words: str) -> None:
-        self.words = errors.check_text("words", words, empty=False)
+        self.words = words
         self.met = False
         super().__init__()
         self._show()

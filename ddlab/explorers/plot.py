@@ -28,7 +28,6 @@ import traitlets
 from plotly.offline import get_plotlyjs_version
 
 from ..core import fail
-from ..core.errors import check_boolean, check_number, check_text
 from ..figures import alt_text
 from ..figures.theme import THEMES, palette
 from .front_end import SyncedWidget, front_end, style
@@ -89,9 +88,6 @@ class Plot(SyncedWidget):
         draggable: str = "",
         **keywords: Any,
     ) -> None:
-        check_boolean("announce", announce)
-        check_text("draggable", draggable)
-        cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()
         fixed = {

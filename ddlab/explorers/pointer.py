@@ -13,8 +13,6 @@ import ipywidgets as widgets
 import torch
 from torch import Tensor
 
-from ..core import fail
-
 _STEP = 0.02  # as a share of the plot
 
 
@@ -32,8 +30,6 @@ class PointSliders(widgets.Accordion):
             move: called with the point's index and where it is to go, in units of the plot.
             guard: wraps every handler (`Explorer.guard`).
         """
-        if not callable(move):
-            fail("move", "a function of (point, x, y)", move)
         self._move = move
         self._names: list[str] = []
         self._positions = torch.zeros((0, 2))

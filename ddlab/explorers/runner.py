@@ -23,8 +23,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import check_function, check_text
-
 _NOTHING = object()
 _AT_END = 10.0  # seconds that a thread has to leave what it does when Python ends
 _running: "weakref.WeakSet[Runner]" = weakref.WeakSet()
@@ -43,7 +41,11 @@ class TaskLeft(Exception):
 
 
 class Runner:
-    """Does the newest task in one thread; see the module."""
+    """Does the newest task in one thread; see the module.
+
+    Attributes:
+        thread: the thread while there is one.
+    """
 
     def __init__(
         self,
@@ -59,25 +61,17 @@ class Runner:
             on_error: told, in the runner's thread, what a task raised.
             on_busy: told True when work begins and False when none is left.
         """
-        check_function("work", work)
-        for argument, function in (("on_error", on_error), ("on_busy", on_busy)):
-            check_function(argument, function, optional=True)
         self._work = work
         self._on_error = on_error
         self._on_busy = on_busy
-        self._name = check_text("name", name, empty=False)
+        self._name = name
         self._condition = threading.Condition()
         self._waiting: Any = _NOTHING
         self._doing: Any = _NOTHING
         self._busy = self._told_busy = self._closed = False
         self._stopped = False  # what is done now is not wanted any more
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
-
-    @property
-    def thread(self) -> threading.Thread | None:
-        """The thread while there is one."""
-        return self._thread
+        self.thread: threading.Thread | None = None
 
     @property
     def task(self) -> Any:
@@ -97,10 +91,10 @@ class Runner:
                 return
             self._waiting = task
             # At the first task: an explorer that is only looked at needs no thread.
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._live, name=self._name, daemon=True)
                 _running.add(self)
-                self._thread.start()
+                self.thread.start()
             self._condition.notify_all()
 
     def stop(self) -> None:
@@ -133,11 +127,11 @@ class Runner:
             self._closed = True
             self._waiting = _NOTHING
             self._condition.notify_all()
-            thread = self._thread
+            thread = self.thread
         # A task that closes its own runner would wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
-        self._thread = None
+        self.thread = None
 
     def _leave(self) -> None:
         if self._closed or self._stopped or self._waiting is not _NOTHING:

@@ -4,7 +4,8 @@ self_supervised   teachers that learn from two views of each image
 pretraining       networks that learn the representations of a distilled set
 with_targets      networks that learn a prior's targets and, beside or after them, by themselves
 bases             principal bases of images, which a set can be written in
-probing           what a simple reader can tell from a network's features; readers: these readers
+probing           what a linear classifier can tell from a network's features
+readers           linear classifiers
 sets              what the methods share that read no labels
 
 The four methods that distil without labels stand in `ddlab.methods` with the others.
@@ -12,11 +13,10 @@ The four methods that distil without labels stand in `ddlab.methods` with the ot
 
 from ..core import listing
 from . import bases, pretraining, self_supervised, with_targets
-from .probing import Probe, probe
+from .probing import probe
 from .readers import predictions
 
 __all__ = [
-    "Probe",
     "bases",
     "predictions",
     "pretraining",

@@ -1,18 +1,16 @@
-r"""Readers: three simple ways to tell classes from features, all scikit-learn's.
+r"""Readers: two simple ways to tell classes from features, both scikit-learn's.
 
-| reader of n features $f$ with labels $y$ | setting |
-|---|---|
-| "linear": $\min \frac1n \sum_i -\log \mathrm{softmax}(W f_i + b)_{y_i} + \frac{s}{2} \lVert W \rVert^2$ | strength $s$ |
-| "ridge": $\min \frac1n \sum_i \lVert W f_i + b - t_{y_i} \rVert^2 + s \lVert W \rVert^2$ | strength $s$ |
-| "neighbours": the commonest label among the $k$ rows with the largest cosine (Wu et al. 2018) | $k$ |
+| reader of n features $f$ with labels $y$, of strength $s$ |
+|---|
+| "linear": $\min \frac1n \sum_i -\log \mathrm{softmax}(W f_i + b)_{y_i} + \frac{s}{2} \lVert W \rVert^2$ |
+| "ridge": $\min \frac1n \sum_i \lVert W f_i + b - t_{y_i} \rVert^2 + s \lVert W \rVert^2$ |
 
 The first is logistic regression, of which scikit-learn's C is 1 / (n s); the second least squares,
 with alpha n s and t of 1 at the class and -1 elsewhere. Both read features with mean 0 and variance
 1 over the rows they learn from. All is computed in float64. KRR-ST (Lee et al. 2024, arXiv
 2310.06511) and its followers train the linear reader by SGD with momentum, ReLA (Sun et al. 2024,
 arXiv 2405.14669, table 10) by Adam for 100 epochs: a full batch has no learning rate to choose, and
-its least is reached. Wu et al. (arXiv 1805.01978) weigh the votes of neighbours by their cosine;
-here each counts one.
+its least is reached.
 """
 
 import warnings
@@ -21,9 +19,9 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ..core import among, checked, errors, tensor
+from ..core import among, checked, errors, tensor, within
 
-KINDS = ("linear", "ridge", "neighbours")
+KINDS = ("linear", "ridge")
 # between which float64 solves well
 LEAST_STRENGTH = 1e-12
 MOST_STRENGTH = 1e12
@@ -51,24 +49,22 @@ def predictions(
     features: Annotated[Tensor, tensor("n d"), filled],
     labels: Annotated[Tensor, tensor("n", torch.int64), class_numbers],
     queries: Annotated[Tensor, tensor("m d")],
-    setting: float,
+    strength: Annotated[float, within(LEAST_STRENGTH, MOST_STRENGTH)],
 ) -> Tensor:
     """Return the labels, int64 [m], that a trained reader gives to test features [m, d].
 
     It learns from features [n, d] and labels [n].
 
     Args:
-        setting: the strength, above 0, which does not grow with n; or the number of neighbours, at
-            most n.
+        strength: of the penalty, which does not grow with n.
 
     Raises:
-        DDLabError: one class alone, features that are not finite, a setting out of range, or a
-            strength too small to converge.
+        DDLabError: one class alone, features that are not finite, or a strength too small to
+            converge.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    setting = checked_setting("setting", setting, kind, len(labels))
     if len(labels.unique()) < 2:
         errors.fail("labels", "of at least two classes", labels.unique().tolist())
     if not len(queries):
@@ -80,33 +76,20 @@ def predictions(
         # thirty times the work.
         with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("error", ConvergenceWarning)
-            model = _reader(kind, setting, len(labels)).fit(learning, labels.numpy())
+            model = _reader(kind, strength * len(labels)).fit(learning, labels.numpy())
     except ConvergenceWarning:
         errors.fail(
-            "setting", f"large enough for the regression to end in {_ITERATIONS} steps", setting
+            "strength", f"large enough for the regression to end in {_ITERATIONS} steps", strength
         )
     return torch.from_numpy(model.predict(reading))
 
 
-def checked_setting(argument: str, setting: Any, kind: str, count: int) -> float:
-    """Return a strength, or a number of neighbours between 1 and `count`."""
-    if kind != "neighbours":
-        return errors.check_number(argument, setting, LEAST_STRENGTH, MOST_STRENGTH)
-    return errors.check_integer(
-        argument, int(setting) if setting in range(count + 1) else setting, 1, count
-    )
-
-
-def _reader(kind: str, setting: Any, count: int) -> Any:
+def _reader(kind: str, penalty: float) -> Any:
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    if kind == "neighbours":
-        return KNeighborsClassifier(setting, algorithm="brute", metric="cosine")
-    strength = setting * count
-    solve = LogisticRegression(C=1 / strength, tol=1e-6, max_iter=_ITERATIONS)
+    solve = LogisticRegression(C=1 / penalty, tol=1e-6, max_iter=_ITERATIONS)
     return make_pipeline(
-        StandardScaler(), solve if kind == "linear" else RidgeClassifier(strength, solver="svd")
+        StandardScaler(), solve if kind == "linear" else RidgeClassifier(penalty, solver="svd")
     )

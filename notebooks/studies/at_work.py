@@ -119,7 +119,7 @@ def pretrained(images: str, seed: int) -> Network:
 def moving(images: str, target: str, seed: int) -> float:
     """Networks pre-trained on the floats of twenty shapes: accuracy of a probe on shapes or digits."""
     data = coloured_digits() if target == "digits" else unlabelled.images()
-    return probing.probe_once(pretrained(images, seed), data, seed)
+    return probing.probe(pretrained(images, seed), data, device="cpu")
 
 
 # ------------------------------------------------------------------------------ biased

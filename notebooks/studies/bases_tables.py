@@ -41,7 +41,7 @@ def probe_score(distilled: DistilledSet, config: pretraining.Config) -> float:
     """Return the accuracy on shapes of a linear probe of a network that learned a set."""
     inputs = Inputs(distilled=distilled, device="cpu")
     network = Run(pretraining, config, inputs, keep=NOTHING).to_end()
-    return probing.probe_once(network, unlabelled.images(), config.seed)
+    return probing.probe(network, unlabelled.images(), device="cpu")
 
 
 def self_supervised(*, seed: int, **fields: Any) -> tuple[float, ...]:

@@ -66,7 +66,7 @@ def measure(images: str, seed: int) -> tuple[int, float]:
     data = unlabelled.images()
     teacher = unlabelled.teacher()
     if images == "teacher":
-        return 0, probing.probe_once(teacher, data, 0)
+        return 0, probing.probe(teacher, data, device="cpu")
     if images == "untrained":
         pictures, vectors = world().images["train"][:2], world().vectors["train"][:2]
         return 0, unlabelled.untrained(data, pictures, vectors, seed=seed)

@@ -32,7 +32,9 @@ from ddlab import Inputs, Run, figures, networks\nfrom ddlab.runs import Keep
 from ddlab.core.parameters import Parameters, parameter
 from ddlab import networks
 from ddlab.data import load
-from ddlab.explorers import Controls, Explorer, Live, Plot
+from ddlab.explorers import Live, Plot
+from ddlab.explorers.controls import Controls
+from ddlab.explorers.layout import Explorer
 from ddlab.lessons.lesson import show
 from ddlab.methods import sre2l
 

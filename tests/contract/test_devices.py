@@ -221,8 +221,8 @@ def test_teachers_students_and_probes(
             representation_selection.Config(budget=9),
             Inputs(data=grey, teachers=(learned,)),
         )
-        probed = unlabelled.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
-        scores += [probed.mean]
+        probed = unlabelled.probe(teacher, grey, strength=1e-2)
+        scores += [probed]
         own_set = ddlab.from_images(chosen.images, chosen.labels, grey, learned)
         return [learned.weights, chosen, represented, own_set.targets, scores]
 

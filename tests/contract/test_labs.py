@@ -24,7 +24,8 @@ from ddlab.core import DDLabError, describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings
-from ddlab.explorers import Explorer, Lab, Laboratory, Live, Part, ahead, recording, schedule
+from ddlab.explorers import Lab, Laboratory, Live, Part, ahead, recording, schedule
+from ddlab.explorers.layout import Explorer
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.methods import sre2l
 from ddlab.networks import Network, NetworkSpec

@@ -145,14 +145,6 @@ def test_picture_has_alt_text_and_changes_with_it():
     picture.close()
 
 
-@pytest.mark.parametrize(
-    "encoded, alt, argument", [("text", "a", "encoded"), (b"", "a", "encoded"), (png(), "", "alt")]
-)
-def test_bad_pictures(encoded, alt, argument):
-    with pytest.raises(DDLabError, match=argument):
-        Picture(encoded, alt=alt)
-
-
 def test_plots_fit_into_boxes(plot):
     box = widgets.VBox([plot])
     assert box.children == (plot,)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ddlab.explorers.runner import Runner, TaskLeft
-from tests.support import refuses
 
 
 class Work:
@@ -108,7 +107,7 @@ def test_what_is_asked_for_after_a_stop_is_done(runner: Runner, work: Work) -> N
 
 def test_stop_lets_go_who_waits_for_a_task_that_was_not_begun(work: Work) -> None:
     runner = Runner(work)
-    runner._thread = threading.current_thread()  # none that would do it
+    runner.thread = threading.current_thread()  # none that would do it
     runner.submit(1)
     waits = threading.Thread(target=runner.join)
     waits.start()
@@ -248,20 +247,11 @@ def test_whatever_a_readers_method_raises_is_told_and_the_thread_lives_on(
     runner.close()
 
 
-def test_wrong_arguments_are_refused() -> None:
-    with refuses("work"):
-        Runner(3)  # type: ignore[arg-type]
-    with refuses("on_busy"):
-        Runner(lambda task, leave: None, on_busy=3)  # type: ignore[arg-type]
-    with refuses("name"):
-        Runner(lambda task, leave: None, name="")
-
-
 def test_python_ends_while_a_thread_computes_in_torch() -> None:
     """A kernel that ended then was taken down by torch, with whatever it still had to write."""
     code = """
 import time, torch
-from ddlab.explorers import Runner
+from ddlab.explorers.runner import Runner
 
 def work(task, leave):
     weights = torch.randn(200, 200, requires_grad=True)

@@ -491,10 +491,8 @@ def test_students_labels_and_measures(
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv
         assert len(entropy.feature_entropy(maps, entropy.feature_edges(maps))) == len(ours)
-        probed = unlabelled.probe(
-            guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu"
-        )
-        assert 0 <= probed.mean <= 1
+        probed = unlabelled.probe(guide, grey, strength=1e-2, device="cpu")
+        assert 0 <= probed <= 1
     across = evaluation.across(
         distilled,
         grey,

@@ -18,7 +18,7 @@ from ...methods import boost
 from ...networks import Network
 from ...runs import Inputs, Step, process
 from ...unlabelled import pretraining, probing
-from ...unlabelled.probing import probe_once
+from ...unlabelled.probing import probe
 
 __all__ = [
     "BUDGET",
@@ -26,7 +26,7 @@ __all__ = [
     "config",
     "images",
     "pairs_of",
-    "probe_once",
+    "probe",
     "probe_score",
     "recorded",
     "teacher",
@@ -99,4 +99,4 @@ def untrained(data: ImageData, pictures: Tensor, vectors: Tensor, *, seed: int) 
     config = pretraining.Config.teaching(seed=seed)
     inputs = Inputs(distilled=pairs_of(data, pictures, vectors), device="cpu")
     first = pretraining.finish(config, inputs, process.start(pretraining, config, inputs))
-    return probe_once(first, data, seed)
+    return probe(first, data, device="cpu")

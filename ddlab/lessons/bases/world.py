@@ -217,7 +217,7 @@ class World:
         untrained = unlabelled.untrained(
             self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0
         )
-        return untrained, unlabelled.probe_once(self.teacher, self.data, 0)
+        return untrained, unlabelled.probe(self.teacher, self.data, device="cpu")
 
     def slider_limits(self) -> dict[str, tuple[int, int]]:
         """Return the sliders' ends: the number of images, of numbers in an image, and in a vector."""

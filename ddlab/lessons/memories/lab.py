@@ -45,11 +45,8 @@ from .world import (
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
 # Accuracy of the quest, with at most five exemplars of each class.
 ENOUGH = 0.95
-# Exemplars per class -> style: the page's figures have 1, 2 and 5.
-_STYLES = {1: 0, 2: 1, 5: 2, 3: 3, 4: 4}
-# Accuracies are shown from here, unless one is lower, with this room beside them.
+# Accuracies are shown from here, unless one is lower.
 _LOW = 0.6
-_MARGIN = 0.03
 # Of an exemplar that is not there yet.
 _GREY = 128
 # Pixels that an exemplar takes on the page, about.

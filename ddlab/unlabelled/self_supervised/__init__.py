@@ -3,7 +3,7 @@
     config = ddlab.unlabelled.self_supervised.Config.for_data(data)
     teacher = ddlab.Run(self_supervised, config, ddlab.Inputs(data=data)).to_end()
     features = ddlab.unlabelled.self_supervised.representations(teacher, data)
-    print(ddlab.unlabelled.probe(teacher, data, kind="linear"))
+    print(ddlab.unlabelled.probe(teacher, data))
 
 The package itself is the process by Barlow Twins; `Teacher(objective)` is the process by any other.
 An objective is a file (`objective.py` says of what form): which of its tensors the gradient trains,
