@@ -8,7 +8,6 @@ frame is taken.
 import base64
 import html
 import io
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -253,34 +252,3 @@ def html_grid(words: str, images: Tensor, columns: int) -> str:
         "$", "\\$"
     )  # else MathJax would make formulas of what stands between two
     return f'<div>{caption}</div><img alt="{escaped}" src="data:image/png;base64,{content}">'
-
-
-def curve(name: str, steps: list[float], values: list[float]) -> str:
-    """Return HTML for a notebook: a line over the steps, 240 by 48 pixels.
-
-    It reaches from its lowest to its highest value.
-    """
-    # A run that diverged ends in NaN, and the part before it is what a reader wants to see.
-    finite = [
-        (step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)
-    ]
-    if len(finite) < 2:
-        return ""
-    lowest = min(value for _, value in finite)
-    highest = max(value for _, value in finite)
-    across = 240 / (finite[-1][0] - finite[0][0])
-    # A constant curve has no height to scale by.
-    up = 44 / (highest - lowest or 1)
-    corners = [
-        f"{(step - finite[0][0]) * across:.1f},{46 - (value - lowest) * up:.1f}"
-        for step, value in finite
-    ]
-    points = " ".join(corners)
-    caption = html.escape(
-        f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {lowest:.4g} and {highest:.4g}"
-    )
-    line = f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>'
-    return (
-        f'<div>{caption}<br><svg role="img" aria-label="{caption}" width="240" '
-        f'height="48">{line}</svg></div>'
-    )

@@ -246,9 +246,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
         return f"<Run of {self.process.NAME}: step {self.step} of {self.total}>"
 
     def _repr_html_(self) -> str:
-        """Show the step, the curve of the first number, the numbers of the last look and its
-        images.
-        """
+        """Show the step, the numbers of the last look and its images."""
         look = getattr(self.at(), "content", None)
         data = self.inputs.data or self.inputs.distilled
         numbers = getattr(look, "numbers", {})
@@ -256,18 +254,10 @@ class Run(Generic[ConfigT, StateT, ResultT]):
             [repr(self), *(f"{name} {float(number.value):.4g}" for name, number in numbers.items())]
         )
         images = getattr(look, "images", None)
-        first = next(iter(numbers), None)
-        curve = (
-            ""
-            if first is None
-            else pictures.curve(first, *(self.history()[name] for name in ("step", first)))
-        )
         if images is None or data is None:
-            return html.escape(words) + curve
+            return html.escape(words)
         columns = data.classes if data.classes > 1 and len(images) % data.classes == 0 else 10
-        return curve + pictures.html_grid(
-            words, denormalise(images[:100], data.mean, data.std), columns
-        )
+        return pictures.html_grid(words, denormalise(images[:100], data.mean, data.std), columns)
 
     def history(self) -> dict[str, list[float]]:
         """Return the numbers of the looks so far as columns: "step", then each number.
