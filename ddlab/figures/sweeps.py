@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core import DDLabError, checked, fail
-from ..core.errors import check_number
-from ..core.interval import interval as students_interval
+from ..core import checked, fail
+from ..core.interval import interval
 from . import alt as words
 from . import theme as look
 from ._check import Format, Named, Unit, Words, as_array, as_names, as_pair, in_unit, with_unit
@@ -32,9 +31,7 @@ def sweep_bands(
     title: str = "Accuracy along a sweep",
     y_label: str = "test accuracy (fraction)",
     unit: Unit = "",
-    interval: str = "95% interval",
     log_x: bool = False,
-    y_range: tuple[float, float] | None = None,
     reference: tuple[str, float] | None = None,
     best: Literal["largest", "smallest"] = "largest",
     height: int = 380,
@@ -46,17 +43,15 @@ def sweep_bands(
     Args:
         x: the values of the setting [x], rising; above 0 where `log_x`.
         curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95%
-            interval over seeds are drawn, or (means, lows, highs) [x] each. NaN is a seed that is
-            missing; every x needs one that is there, and has no band with one only.
-        unit: of the y axis; curves, `y_range` and reference are fractions then.
-        interval: what the band means, in words.
-        y_range: (low, high) of the y axis, so that two figures can be compared.
+            interval over seeds are drawn. NaN is a seed that is missing; every x needs one that is
+            there, and has no band with one only.
+        unit: of the y axis; curves and reference are fractions then.
         reference: (name, value) of a dashed line across.
         best: which end is the good one, for the alt text: "smallest" for errors.
 
     Raises:
-        DDLabError: x that does not rise, or a curve of another length, without any value at some x,
-            or outside its own band.
+        DDLabError: x that does not rise, or a curve of another length or without any value at some
+            x.
 
     Example:
         sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
@@ -76,7 +71,7 @@ def sweep_bands(
             name=look.literal(name),
             customdata=np.stack([lows, highs], 1),
             **look.line_style(style, markers=True),
-            hovertemplate=f"%{{x}}: %{{y:.{digits}f}}<br>{interval} "
+            hovertemplate=f"%{{x}}: %{{y:.{digits}f}}<br>95% interval "
             f"%{{customdata[0]:.{digits}f}} to %{{customdata[1]:.{digits}f}}"
             f"<extra>{look.literal(name)}</extra>",
         )
@@ -98,15 +93,11 @@ def sweep_bands(
         tickvals=ticks,
         ticktext=[f"{value:g}" for value in ticks],
     )
-    if y_range is not None:
-        low, high = as_pair("y_range", y_range, "(low, high) of the y axis")
-        ends = [check_number("y_range", end) for end in (low, high)]
-        figure.update_yaxes(range=[in_unit(end, unit) for end in ends])
     look.legend_below(figure)
     scale = " (logarithmic scale)" if log_x else ""
     return look.finish_figure(
         figure,
-        alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(descriptions)}.",
+        alt=f"Line chart of {y_label} with 95% interval over {x_label}{scale}: {'; '.join(descriptions)}.",
     )
 
 
@@ -181,20 +172,6 @@ def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
 
 def _band(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean, low and high at each x."""
-    if isinstance(values, tuple):
-        if len(values) != 3:
-            fail(argument, "an array [seeds, x] or (means, lows, highs)", values)
-        means, lows, highs = (as_array(argument, column) for column in values)
-        if (
-            {means.size, lows.size, highs.size} != {count}
-            or not (lows <= means).all()
-            or not (means <= highs).all()
-        ):
-            raise DDLabError(
-                f"{argument} must be three curves of {count} values with lows <= means <= "
-                f"highs; given {values}."
-            )
-        return means, lows, highs
     seeds = as_array(argument, values, dimensions=(2,))
     columns = [column[~np.isnan(column)] for column in seeds.T]
     if (
@@ -210,7 +187,7 @@ def _band(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarra
     means = np.array([column.mean() for column in columns])
     # One seed says nothing about the spread: the band closes there.
     pairs = [
-        students_interval(column.tolist()) or (mean, mean)
+        interval(column.tolist()) or (mean, mean)
         for column, mean in zip(columns, means.tolist(), strict=True)
     ]
     return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])

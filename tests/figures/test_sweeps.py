@@ -78,12 +78,7 @@ def test_ticks_stand_at_values_that_were_run_with_room_between_them():
     assert list(sweep_bands(x, {"a": [x]}, x_label="x").layout.xaxis.tickvals) == [0.01, 0.10, 0.23]
 
 
-def test_given_intervals_are_drawn_as_they_are_and_one_seed_has_no_band():
-    with_limits = sweep_bands(
-        [1, 2], {"a": ([3, 4], [2, 3.5], [5, 4])}, x_label="x", y_range=(0, 6)
-    )
-    np.testing.assert_array_equal(with_limits.data[0].y, [5, 4, 3.5, 2])
-    assert with_limits.layout.yaxis.range == (0, 6) and with_limits.layout.xaxis.type == "linear"
+def test_one_seed_has_no_band():
     np.testing.assert_array_equal(
         sweep_bands([1, 2], {"a": [[3, 4]]}, x_label="x").data[1].customdata, [[3, 3], [4, 4]]
     )
@@ -177,11 +172,6 @@ def test_one_class_is_a_figure():
         (lambda: sweep_bands([1, 2], {"a": [[1, 2, 3]]}, x_label="x"), "[seeds, 2]"),
         (lambda: sweep_bands([1, 2], {"a": [[1, np.nan]]}, x_label="x"), "one number at each x"),
         (lambda: sweep_bands([1, 2], {"a": [[1, np.inf]]}, x_label="x"), "finite numbers"),
-        (
-            lambda: sweep_bands([1, 2], {"a": ([1, 2], [1, 3], [2, 4])}, x_label="x"),
-            "lows <= means <= highs",
-        ),
-        (lambda: sweep_bands([1, 2], {"a": ([1, 2], [1, 2])}, x_label="x"), "(means, lows, highs)"),
         (lambda: heat_map([1], [1, 2], [[1]], **GRID), "columns must be"),
         (lambda: heat_map([1, 2], [1], [[1]], **GRID), "rows must be"),
         (lambda: heat_map([1], [1], [[np.inf]], **GRID), "values must be"),
