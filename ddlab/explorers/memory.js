@@ -1,10 +1,7 @@
 // What a page without a kernel remembers of its reader: pale curves of the settings before, curves that are kept, and the points and
 // cells of settings that were tried. `figures/ghosts.py` and `figures/tried.py` say how a kernel draws them.
-const listOf = (values) => (Array.isArray(values) ? values : []);
-
 function axesOf({ layout }) {
-  const axes = [layout.xaxis, layout.yaxis].map((axis) => [axis?.title?.text, axis?.type]);
-  return JSON.stringify([axes, layout.meta?.coordinates]);
+  return JSON.stringify([layout.xaxis, layout.yaxis].map((axis) => [axis?.title?.text, axis?.type, layout.meta?.coordinates]));
 }
 
 // Packed numbers are compared as a whole. A gap between two lines is no point.
@@ -73,7 +70,7 @@ function join(figure, other, looks) {
     return trace[along].map((at, number) => [place(at), trace[up][number], array?.[number] ?? 0, arrayminus?.[number] ?? 0]);
   };
   for (const trace of other.data) {
-    const [kind, name] = listOf(trace.meta);
+    const [kind, name] = Array.isArray(trace.meta) ? trace.meta : [];
     if (kind) {
       const blank = { ...trace, [along]: [], [up]: [], [`error_${up}`]: undefined };
       const arm = find(kind, name) ?? (figure.data.push({ ...blank, ...lookOf(kind, name) }), figure.data.at(-1));

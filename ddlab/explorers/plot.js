@@ -93,7 +93,7 @@ async function render({ model, el }) {
     fits = figure.layout.width === undefined;
     if (fits && width) figure.layout.width = width;
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
-    if (!drawn) connect();
+    if (!drawn) graph.on("plotly_afterplot", placeCursor);
     shrink();
     graph.setAttribute("aria-label", model.get("alt"));
     if (drawn && model.get("announce")) speak();
@@ -131,16 +131,12 @@ async function render({ model, el }) {
     if (!isClick || across < 0 || up < 0 || across > xaxis._length || up > yaxis._length) return;
     const [hovered] = graph._hoverdata ?? [];
     const custom = ArrayBuffer.isView(hovered?.customdata) ? Array.from(hovered.customdata) : hovered?.customdata;
-    const place = { x: xaxis.p2d(across), y: yaxis.p2d(up) };
     const mark = { curve: hovered?.curveNumber ?? null, point: hovered?.pointNumber ?? null, name: hovered?.data.name ?? null };
-    model.set("clicked", { count: (model.get("clicked").count ?? 0) + 1, ...place, ...mark, customdata: custom ?? null });
+    model.set("clicked", { count: (model.get("clicked").count ?? 0) + 1, x: xaxis.p2d(across), y: yaxis.p2d(up), ...mark, customdata: custom ?? null });
     model.save_changes();
   };
   addEventListener("mousedown", press, true);
   addEventListener("mouseup", release, true);
-  const connect = () => {
-    graph.on("plotly_afterplot", placeCursor);
-  };
 
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
   const tellMotion = () => {

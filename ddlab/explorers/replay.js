@@ -45,8 +45,7 @@ function nearest(states, controls, moved) {
       const gap = Math.abs(place - state.places[number]);
       return gap ? sum + weight(number) + gap : sum;
     }, 0);
-  const best = closest(states, distance);
-  return best;
+  return closest(states, distance);
 }
 
 async function render({ model, el }) {
@@ -177,7 +176,8 @@ async function render({ model, el }) {
       // Other settings are seen at the end of their run, as in the notebook.
       controls.forEach((other, place_) => other.is_step && !isStep && place(other, states[0].places[place_]));
       answer(number);
-      if (isPage) history.replaceState(null, "", `#${address()}`);
+      const pairs = differences(current, 0).map(({ at }) => [controls[at].name, controls[at].values[states[current].places[at]]]);
+      if (isPage) history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
     }),
   );
   for (const { model: id, trait, layouts } of model.get("switches")) {
@@ -209,21 +209,19 @@ async function render({ model, el }) {
   for (const drag of model.get("drags")) {
     const [plot, point, across, up] = await Promise.all([drag.plot, ...drag.sliders].map(find));
     const [[left, right], [low, high]] = drag.extent;
-    const put = (held, x, y) => {
+    const put = ({ point: held, x, y }) => {
       const distance = ([of, across, up]) => (of === held ? Math.hypot((across - x) / (right - left), (up - y) / (high - low)) : Infinity);
       const number = closest(drag.states, distance)[3];
       jump(number, `Recorded at the nearest place: ${states[number].label}.`);
     };
-    plot.on("change:dragged", () => {
-      const { point: held, x, y } = plot.get("dragged");
-      put(held, x, y);
-    });
+    plot.on("change:dragged", () => put(plot.get("dragged")));
     // A step of the keyboard is a step of the grid.
     const grid = { min: 0.5 / drag.side, max: 1 - 0.5 / drag.side, step: 1 / drag.side };
+    const along = (slider, low, high) => low + slider.get("value") * (high - low);
     for (const slider of [across, up]) {
       slider.set({ ...grid, value: (Math.floor(drag.side / 2) + 0.5) / drag.side });
       slider.on("change:value", () => {
-        if (!isShowing) put(point.get("index"), left + across.get("value") * (right - left), low + up.get("value") * (high - low));
+        if (!isShowing) put({ point: point.get("index"), x: along(across, left, right), y: along(up, low, high) });
       });
     }
   }
@@ -254,10 +252,6 @@ async function render({ model, el }) {
     (await find(id)).set({ disabled: true, draggable: "", tooltip: "This needs a kernel, as in JupyterLab" });
   // A set-up can be linked: page.html#lambda_var=0.11&start=real. Each explorer that has all of these controls shows it.
   const isPage = globalThis.__ddlab?.isPage;
-  const address = () => {
-    const pairs = differences(current, 0).map(({ at }) => [controls[at].name, controls[at].values[states[current].places[at]]]);
-    return new URLSearchParams(pairs).toString();
-  };
   const goTo = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
     const found = controls.flatMap(({ name, values = [] }, at) => {
@@ -274,9 +268,6 @@ async function render({ model, el }) {
   // A tooltip is for a mouse alone.
   add(el, "p", "replay-note").textContent = "This is a recording: what stays grey needs a kernel, as in JupyterLab.";
   show(states[0]); // the last button that was pressed while recording has left its own state
-  tried.clear();
-  before = null;
-  tried.add(0);
   if (isPage) goTo();
 }
 

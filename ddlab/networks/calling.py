@@ -7,8 +7,8 @@ import contextlib
 import copy
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 import torch
@@ -37,14 +37,11 @@ class Outputs:
         last_conv: [n, c, h, w], the output of the last convolutional stage; for a network without
             convolutions the last hidden layer, with h = w = 1. Of your own modules without maps the
             features.
-        batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty
-            unless asked for.
     """
 
     logits: Tensor
     features: Tensor
     last_conv: Tensor
-    batch_norm_inputs: dict[str, Tensor] = field(default_factory=dict)
 
 
 def call(
@@ -53,7 +50,6 @@ def call(
     images: Tensor,
     train: bool = False,
     *,
-    batch_norm_inputs: bool = False,
     at_batch_norm: AtBatchNorm | None = None,
     any_size: bool = False,
 ) -> tuple[Outputs, dict[str, Tensor]]:
@@ -65,9 +61,8 @@ def call(
         images: float [n, channels, height, width], normalised.
         train: batch statistics and updated running statistics (True), or the running statistics
             (False).
-        batch_norm_inputs: also return the input of every BatchNorm2d layer.
         at_batch_norm: a function (layer name, input) -> input that stands in front of every
-            BatchNorm2d layer; for terms on these inputs that bring their own derivative.
+            BatchNorm2d layer; for terms on these inputs, also with a derivative of their own.
         any_size: also accept images of another size than the spec's, where `takes_size` says that
             the network can.
 
@@ -94,15 +89,14 @@ def call(
         # The module changes in place those it runs with.
         buffers = {name: value.clone() for name, value in buffers.items()}
     recorded: dict[str, Tensor] = {}
-    inputs: dict[str, Tensor] = {}
     with (
-        _hooks(parts, recorded, inputs if batch_norm_inputs else None, at_batch_norm),
+        _hooks(parts, recorded, at_batch_norm),
         _swapped_tensors(parts, {**weights, **buffers} if train else weights),
     ):
         logits = _run(module, images, train)
     features = recorded["features"]
     last_conv = recorded["last_conv"] if "last_conv" in recorded else features[:, :, None, None]
-    return Outputs(logits, features, last_conv, inputs), buffers
+    return Outputs(logits, features, last_conv), buffers
 
 
 def _check_images(
@@ -323,22 +317,12 @@ def predict(
 def _hooks(
     parts: _Parts,
     recorded: dict[str, Tensor],
-    inputs: dict[str, Tensor] | None,
     at_batch_norm: AtBatchNorm | None,
 ) -> Iterator[None]:
     """Hook the layers whose inputs or outputs are wanted, for one call.
 
     The skeleton is shared by all calls of a thread.
     """
-
-    def before_batch_norm(name: str) -> Callable[..., tuple[Tensor]]:
-        def hook(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
-            value = arguments[0] if at_batch_norm is None else at_batch_norm(name, arguments[0])
-            if inputs is not None:
-                inputs[name] = value
-            return (value,)
-
-        return hook
 
     def keep_output(_: nn.Module, __: tuple[Tensor], output: Tensor) -> None:
         recorded["last_conv"] = output
@@ -351,11 +335,18 @@ def _hooks(
         handles.append(parts.last_conv.register_forward_hook(keep_output))
     # A hook costs some microseconds at each layer, so they are there only where somebody reads
     # them.
-    if inputs is not None or at_batch_norm is not None:
+    if at_batch_norm is not None:
         for name, layer in parts.batch_norms:
-            handles.append(layer.register_forward_pre_hook(before_batch_norm(name)))
+            hook = partial(_before_batch_norm, at_batch_norm, name)
+            handles.append(layer.register_forward_pre_hook(hook))
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _before_batch_norm(
+    at_batch_norm: AtBatchNorm, name: str, _: nn.Module, arguments: tuple[Tensor]
+) -> tuple[Tensor]:
+    return (at_batch_norm(name, arguments[0]),)

@@ -150,9 +150,9 @@ def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
     network = networks.initialise(spec, seed=0)
     images = images_for(spec)
     before = snapshot((network.weights, images))
-    first, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
+    first, _ = networks.call(spec, network.weights, images, train)
     assert_unchanged(before, (network.weights, images))
-    second, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
+    second, _ = networks.call(spec, network.weights, images, train)
     assert_same(first, second)
 
 
@@ -196,16 +196,19 @@ def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -
         lambda _, arguments, __: hooked.__setitem__("features", arguments[0].clone())
     )
     module(images)
-    outputs, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
-    assert (
-        list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(hooked_inputs)
-    )
-    assert_same(outputs.batch_norm_inputs, hooked_inputs)
+    inputs: dict[str, Tensor] = {}
+
+    def copied(name: str, value: Tensor) -> Tensor:
+        inputs[name] = value.clone()  # an in-place layer may follow
+        return value
+
+    outputs, _ = networks.call(spec, network.weights, images, train, at_batch_norm=copied)
+    assert list(inputs) == networks.batch_norm_layers(spec) == list(hooked_inputs)
+    assert_same(inputs, hooked_inputs)
     assert torch.equal(outputs.last_conv, hooked["last_conv"]) and torch.equal(
         outputs.features, hooked["features"]
     )
     assert outputs.last_conv.ndim == 4 and outputs.features.ndim == 2
-    assert networks.call(spec, network.weights, images, train)[0].batch_norm_inputs == {}
 
 
 def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
@@ -215,9 +218,7 @@ def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
         names.append(name)
         return 2 * value
 
-    outputs, _ = networks.call(
-        teacher.spec, teacher.weights, batch(), batch_norm_inputs=True, at_batch_norm=doubled
-    )
+    outputs, _ = networks.call(teacher.spec, teacher.weights, batch(), at_batch_norm=doubled)
     module = plain(teacher).eval()
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d):
@@ -245,11 +246,11 @@ def test_as_a_plain_module(spec: NetworkSpec) -> None:
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_pre_hook(lambda _, arguments: hooked_inputs.append(arguments[0]))
     images = torch.randn(3, spec.channels or 0, *(spec.image_size or ()), dtype=torch.float64)
-    outputs, _ = networks.call(spec, network.weights, images, batch_norm_inputs=True)
+    inputs: dict[str, Tensor] = {}
+    outputs, _ = networks.call(spec, network.weights, images, at_batch_norm=inputs.setdefault)
     assert not module.training and all(parameter.requires_grad for parameter in module.parameters())
     torch.testing.assert_close(module(images), outputs.logits, rtol=1e-12, atol=1e-12)
-    assert len(hooked_inputs) == len(outputs.batch_norm_inputs)
-    for hooked, expected in zip(hooked_inputs, outputs.batch_norm_inputs.values(), strict=True):
+    for hooked, expected in zip(hooked_inputs, inputs.values(), strict=True):
         torch.testing.assert_close(hooked, expected, rtol=1e-12, atol=1e-12)
     module.train()(images)
     with torch.no_grad():
@@ -277,9 +278,7 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         for network in (teacher, other_teacher):
             for train in (True, False):
                 work.append((network, batch(seed=seed), train))
-    expected = [
-        networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work
-    ]
+    expected = [networks.call(n.spec, n.weights, x, train) for n, x, train in work]
     results: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
 
@@ -287,9 +286,7 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         gate.wait()
         for _ in range(3):
             for place, (network, images, train) in list(enumerate(work))[number::2]:
-                results[number][place] = networks.call(
-                    network.spec, network.weights, images, train, batch_norm_inputs=True
-                )
+                results[number][place] = networks.call(network.spec, network.weights, images, train)
 
     threads = [threading.Thread(target=worker, args=(number,)) for number in range(2)]
     for thread in threads:

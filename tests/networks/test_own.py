@@ -147,8 +147,9 @@ class TestFamily:
         net.load_state_dict(
             {name: value for name, value in network.weights.items() if name != "order"}
         )
+        inputs: dict[str, torch.Tensor] = {}
         outputs, buffers = networks.call(
-            network.spec, network.weights, images, train, batch_norm_inputs=True
+            network.spec, network.weights, images, train, at_batch_norm=inputs.setdefault
         )
         assert torch.equal(outputs.logits, net.train(train)(images)) and outputs.features.shape == (
             5,
@@ -156,7 +157,7 @@ class TestFamily:
         )
         assert_same(buffers, dict(net.named_buffers()))
         assert torch.equal(outputs.last_conv, net.body(images))
-        assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(network.spec)
+        assert list(inputs) == networks.batch_norm_layers(network.spec)
 
     def test_is_saved_by_name_and_built_by_the_factory(self, tmp_path: Path) -> None:
         network = networks.initialise(networks.spec("mine").for_data(GREY), seed=0)
