@@ -132,7 +132,8 @@ async function render({ model, el }) {
     const [hovered] = graph._hoverdata ?? [];
     const custom = ArrayBuffer.isView(hovered?.customdata) ? Array.from(hovered.customdata) : hovered?.customdata;
     const mark = { curve: hovered?.curveNumber ?? null, point: hovered?.pointNumber ?? null, name: hovered?.data.name ?? null };
-    model.set("clicked", { count: (model.get("clicked").count ?? 0) + 1, x: xaxis.p2d(across), y: yaxis.p2d(up), ...mark, customdata: custom ?? null });
+    const count = (model.get("clicked").count ?? 0) + 1;
+    model.set("clicked", { count, x: xaxis.p2d(across), y: yaxis.p2d(up), ...mark, customdata: custom ?? null });
     model.save_changes();
   };
   addEventListener("mousedown", press, true);

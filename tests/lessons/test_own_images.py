@@ -47,7 +47,9 @@ def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
     )
     client.execute()
     # The verdict holds the replies to all answers; none of them is printed before a guess is locked.
-    assert "with online labels, ten pairs" in json.dumps(notebook.metadata["widgets"])
+    assert "with online labels at a rate of .25, ten pairs" in json.dumps(
+        notebook.metadata["widgets"]
+    )
     assert not [
         o for cell in notebook.cells for o in cell.get("outputs", []) if o.get("name") == "stderr"
     ]

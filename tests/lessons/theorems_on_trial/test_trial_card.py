@@ -75,7 +75,7 @@ def card() -> Iterator[Laboratory]:
 
 def test_it_waits_for_an_answer(card: Laboratory) -> None:
     assert SIZES_SHOWN == [] and card.title == "On trial: Nobody, eq 1"
-    assert card.panel.disabled and card.share_field.disabled
+    assert all(card.panel[name].disabled for name in card.panel) and card.share_field.disabled
     assert list(card.widget(outcome_figure).figure.data) == []
     assert card.sentence == "Lock an answer: then the sliders open."
     words = card.widget(statement)
@@ -92,7 +92,7 @@ def test_a_click_opens_it(card: Laboratory) -> None:
     row.children[0].click()
     assert (
         card.prediction.locked == "fails"
-        and not card.panel.disabled
+        and not any(card.panel[name].disabled for name in card.panel)
         and not card.share_field.disabled
     )
     plot = card.widget(outcome_figure)
