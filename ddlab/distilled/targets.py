@@ -40,8 +40,8 @@ class _Stored:
     @classmethod
     def from_file(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
         """Read what `to_file` gave, as every target does."""
-        first, *others = (field.name for field in fields(cls))
-        stored = {name: tensors.get(f"targets/{cls.kind}/{name}") for name in others}
+        first, *optional = (field.name for field in fields(cls))
+        stored = {name: tensors.get(f"targets/{cls.kind}/{name}") for name in optional}
         return cls(**{first: tensors[f"targets/{cls.kind}"]}, **stored | (described or {}))
 
 

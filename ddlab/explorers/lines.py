@@ -2,9 +2,6 @@
 quest.
 
 Lab(..., quest=Quest("Cover 25% of the real images.", lambda world, settings, known: coverage(world, settings, known) >= 0.25))
-
-self.quest = QuestLine("Cover 25% of the real images.")     # in a free-form explorer, among its controls
-self.quest.look(coverage >= 0.25)                           # after every change; what was reached once stays reached
 """
 
 import html
