@@ -13,7 +13,7 @@ beside the plane, it does not show.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +30,9 @@ from ..training import losses, supervised
 from ..training.relabelling import teacher_logits
 from ..training.trajectories import buffers_of, by_name, vector
 from .students import prepare_students
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 CELLS = 25
 # Width of a plot's area by its height, about: units are equally long in both directions.
@@ -252,7 +255,7 @@ def landscape(
         cells: of the grid in each direction. Each cell is one network that sees all images.
         images: test images that the loss is measured on, drawn at random; fewer where there are not
             as many. Of the set at most as many.
-        progress: one line on standard output.
+        progress: one line on standard output: the updates of both students, then the cells.
 
     Raises:
         DDLabError: what `evaluate` refuses.
@@ -273,10 +276,6 @@ def landscape(
     updates = on_set.epochs * on_set.steps_per_epoch(len(distilled))
     epochs = -(-updates // on_set.steps_per_epoch(len(data.train_labels)))
     on_real = on_set.replace(labels="hard", epochs=epochs)
-    set_path = _path(on_set, inputs, updates)
-    real_path = _path(on_real, Inputs(data=data, device=inputs.device), updates)
-    plane = plane_through(real_path[0], real_path[-1], set_path[-1])
-    points = torch.cat([set_path, real_path])
     terms = weight_terms(
         on_set.network.for_data(data),
         _loss_on_set(on_set, inputs, randomness.permutation(len(distilled), seed)[:images]),
@@ -284,9 +283,15 @@ def landscape(
             data, inputs.device, randomness.permutation(len(data.test_labels), seed)[:images]
         ),
     )
-    x, y = plane.axes(points, cells)
-    with progress_bar("landscape", cells**2, progress, unit="network") as bar:
-        measure_plane = plane.measure(terms, x, y, on_part=lambda done: bar.update(done - bar.n))
+    with progress_bar("landscape", 2 * updates + cells**2, progress) as bar:
+        set_path = _path(on_set, inputs, updates, bar)
+        real_path = _path(on_real, Inputs(data=data, device=inputs.device), updates, bar)
+        plane = plane_through(real_path[0], real_path[-1], set_path[-1])
+        points = torch.cat([set_path, real_path])
+        x, y = plane.axes(points, cells)
+        measure_plane = plane.measure(
+            terms, x, y, on_part=lambda done: bar.update(2 * updates + done - bar.n)
+        )
     return Landscape(
         x.cpu(),
         y.cpu(),
@@ -299,8 +304,8 @@ def landscape(
     )
 
 
-def _path(config: supervised.Config, inputs: Inputs, updates: int) -> Tensor:
-    """Return a student's parameters at moments of its training, [moments, P]."""
+def _path(config: supervised.Config, inputs: Inputs, updates: int, bar: "tqdm") -> Tensor:
+    """Return a student's parameters at moments of its training, [moments, P]; `bar` goes along."""
     names = networks.parameter_names(config.network.for_data(inputs.data or inputs.distilled))
 
     def parameters(config: Any, inputs: Any, state: supervised.State, trace: Any) -> Tensor:
@@ -308,7 +313,7 @@ def _path(config: supervised.Config, inputs: Inputs, updates: int) -> Tensor:
 
     moments = Keep(_FRAMES).of(updates)
     run = Run(supervised, config, inputs, keep=Keep(moments, parameters))
-    run.advance(until=updates)
+    run.advance(until=updates, watch=lambda run: bar.update())
     return torch.stack([frame.content for frame in run.frames])
 
 

@@ -307,7 +307,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
     # -- computing, in one thread at a time
 
     def advance(
-        self, until: int | None = None, *, watch: Callable[[Self], None] | None = None
+        self, until: int | None = None, *, watch: Callable[[Self], object] | None = None
     ) -> Self:
         """Go on to step `until` (default: the end).
 
@@ -486,7 +486,7 @@ class Run(Generic[ConfigT, StateT, ResultT]):
             return dataclasses.replace(result, provenance={**result.provenance, "complete": False})
         return result
 
-    def _begin(self, until: int | None, watch: Callable[[Self], None] | None) -> None:
+    def _begin(self, until: int | None, watch: Callable[[Self], object] | None) -> None:
         if self._state is not None:
             return
         if self._before is not None:
