@@ -49,6 +49,11 @@ _PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((grap
   overhang: graph.closest('.ddlab-plot') ? (graph.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0) - graph.clientWidth : 0,
 }))"""
 
+# Whether the words of each plot are dark in a light theme, light in a dark one.
+_IN_THEME = """(isLight) => [...document.querySelectorAll('.js-plotly-plot[aria-label]')]
+  .filter((graph) => graph.offsetParent && graph._fullLayout)
+  .every((graph) => (parseInt(graph._fullLayout.font.color.slice(1, 3), 16) < 128) === isLight)"""
+
 _CELLS = (
     """() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.toJSON())"""
 )
@@ -302,7 +307,7 @@ class NotebookPage:
         self.page.wait_for_function(
             "(isLight) => document.body.dataset.jpThemeLight === isLight", arg=is_light
         )
-        self.page.wait_for_timeout(600)
+        self.page.wait_for_function(_IN_THEME, arg=theme == "light")
 
     def close(self) -> None:
         """Close the page and its profile."""

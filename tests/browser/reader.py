@@ -188,12 +188,23 @@ def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool
         .locator("button[title='One step, then rest']")
     )
     if step.count() and step.first.is_enabled():
-        before = opened.page.evaluate(_ON_SHOW, control.explorer)
+        before = _at_rest(opened, control)
         step.first.click()
         _drawn_anew(opened, control, before, seconds)
-    before = opened.page.evaluate(_ON_SHOW, control.explorer)
+    before = _at_rest(opened, control)
     move(opened, control)
     return _drawn_anew(opened, control, before, seconds)
+
+
+def _at_rest(opened: NotebookPage, control: Control, seconds: float = 10) -> str:
+    """Return what its explorer shows, once a run that goes on has come to its end."""
+    shown = opened.page.evaluate(_ON_SHOW, control.explorer)
+    for _ in range(int(5 * seconds)):
+        opened.page.wait_for_timeout(200)
+        before, shown = shown, opened.page.evaluate(_ON_SHOW, control.explorer)
+        if shown == before and "Being computed" not in shown:
+            break
+    return shown
 
 
 def _drawn_anew(opened: NotebookPage, control: Control, before: str, seconds: float) -> bool:

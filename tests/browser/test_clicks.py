@@ -167,21 +167,6 @@ def test_a_support_point_that_is_dragged_stays(open_notebook: Any) -> None:
     assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
 
 
-def test_a_distilled_image_that_is_dragged_takes_the_nearest_real_one(open_notebook: Any) -> None:
-    opened = run_page(open_notebook, "21_diversity")
-    title = "of the teacher's features"
-    images = opened.page.evaluate(MARKS, [title, "distilled"])
-    real = opened.page.evaluate(MARKS, [title, "real, covered"])
-    real += opened.page.evaluate(MARKS, [title, "real, not covered"])
-    target = max(real, key=lambda place: math.dist(place, images[0]))
-    drag(opened, title, images[0], target)
-    after = opened.page.evaluate(MARKS, [title, "distilled"])
-    # Which real image of its class lies nearest is another test's; here the point has moved, to
-    # the place of a real one.
-    assert after[0] != images[0] and min(math.dist(after[0], place) for place in real) < 1e-3
-    assert opened.page.evaluate(ERRORS) == [] and opened.problems() == []
-
-
 def test_an_explorer_whose_cell_is_deleted_stops(open_notebook: Any, tmp_path: Path) -> None:
     path = tmp_path / "deleted.ipynb"
     opened = open_notebook(notebook(path, *LONG_LAB))
