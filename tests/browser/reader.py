@@ -161,7 +161,9 @@ def move(opened: NotebookPage, control: Control) -> None:
         opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
     elif control.kind == "buttons":
         group = explorer.locator(".widget-toggle-buttons:visible").nth(control.place)
-        group.locator("button:not(.mod-active)").first.click()
+        # The one after it; after the last, the first.
+        following = "button.mod-active + button, button:first-child:not(.mod-active)"
+        group.locator(following).last.click()
     else:
         chooser = explorer.locator(".widget-dropdown select:visible").nth(control.place)
         chooser.select_option(
