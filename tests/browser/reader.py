@@ -200,13 +200,13 @@ def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool
 
 def _at_rest(opened: NotebookPage, control: Control, seconds: float = 10) -> str:
     """Return what its explorer shows, once a run that goes on has come to its end."""
-    shown = opened.page.evaluate(_ON_SHOW, control.explorer)
+    content = opened.page.evaluate(_ON_SHOW, control.explorer)
     for _ in range(int(5 * seconds)):
         opened.page.wait_for_timeout(200)
-        before, shown = shown, opened.page.evaluate(_ON_SHOW, control.explorer)
-        if shown == before and "Being computed" not in shown:
+        before, content = content, opened.page.evaluate(_ON_SHOW, control.explorer)
+        if content == before and "Being computed" not in content:
             break
-    return shown
+    return content
 
 
 def _drawn_anew(opened: NotebookPage, control: Control, before: str, seconds: float) -> bool:

@@ -41,7 +41,8 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
         look_for_tightness(theme)
         for control in controls(opened):
             # A choice may mean what the one before meant: "judged by the same", and by its name.
-            if not any(redraws(opened, control, seconds=30) for _ in range(2)):
+            moves = 1 if control.kind == "slider" else 2
+            if not any(redraws(opened, control, seconds=60) for _ in range(moves)):
                 still.append(str(control))
             look_for_tightness(f"{theme}, after {control}")
     opened.set_theme("light")
